@@ -1,0 +1,1 @@
+"""haloc: an XLA-compatible compiler and runtime in Python."""

@@ -1,0 +1,1 @@
+"""Nouns: element types, shapes, literals, modules, computations, instructions, shardings."""

@@ -1,0 +1,237 @@
+"""The op table: one `OpDef` row per HLO opcode, and nothing about an op anywhere else.
+
+The verifier, the interpreter, constant folding, the text and proto formats, cost analysis, fusion,
+code generation, the fuzzer and docs/ops.md are all derived from these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NoReturn, Protocol
+
+from haloc.errors import UnimplementedError, VerificationError
+from haloc.ir.literal import Value
+from haloc.ir.module import HloComputation, HloInstruction
+from haloc.ir.shape import Shape
+from haloc.ops.attrs import Codec
+from haloc.ops.example import ExampleGraph
+from haloc.ops.scalar import EmitElement, EmitIndexed
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Any = _Required()
+"""Default of an attribute that must be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """One attribute: its HLO text key, how its value is written, and its default.
+
+    An attribute equal to its default is not printed. When it is absent from text, the
+    instruction's `attrs` has no such key; `attr(instruction, name)` gives the default then.
+    """
+
+    name: str
+    codec: Codec
+    default: Any = REQUIRED
+
+
+class Effect(Enum):
+    PURE = "pure"
+    """Same operands, same result; may be removed, merged, folded, moved."""
+    STATEFUL = "stateful"
+    """Reads hidden state (rng): may be removed, not merged or folded."""
+    SIDE_EFFECT = "side effect"
+    """Must happen, once, in order."""
+
+
+# --- How an op is executed natively ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """Each result element is a function of the operands' elements at the same index."""
+
+    emit: EmitElement
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """Each result element is read from the operands at computed indices.
+
+    is_remap: exactly one element of operand 0 is read per result element, at an index that
+    depends on the result index only (broadcast, transpose, slice, reverse, reshape, copy):
+    fusing it into its consumer never repeats work.
+    """
+
+    emit: EmitIndexed
+    is_remap: bool = False
+
+
+class Structure(Enum):
+    """Ops with a native form of their own, written in `codegen/` or `cpu/`."""
+
+    REDUCTION = "reduction"
+    CONTRACTION = "contraction"
+    UPDATE = "update"  # writes part of an operand: dynamic-update-slice, scatter
+    SORT = "sort"
+    CONTROL = "control"
+    LIBRARY = "library"
+    COLLECTIVE = "collective"
+    HOST = "host"
+    NO_CODE = "no code"  # parameter, constant, tuple, get-tuple-element, bitcast, ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Defined by other ops: `fn(instruction)` adds them beside it and returns the result."""
+
+    fn: Callable[[HloInstruction], HloInstruction]
+
+
+Lowering = Elementwise | Indexed | Structure | Expand
+
+
+# --- Cost --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Work of one execution, counted by XLA's HloCostAnalysis conventions."""
+
+    flops: float = 0.0
+    transcendentals: float = 0.0
+
+
+def no_cost(instruction: HloInstruction) -> Cost:
+    return Cost()
+
+
+def flop_per_element(instruction: HloInstruction) -> Cost:
+    return Cost(flops=float(instruction.shape.element_count))
+
+
+def transcendental_per_element(instruction: HloInstruction) -> Cost:
+    return Cost(transcendentals=float(instruction.shape.element_count))
+
+
+# --- The row -----------------------------------------------------------------------------------
+
+
+class Evaluator(Protocol):
+    """What an `evaluate` function may ask of the interpreter."""
+
+    def call(self, computation: HloComputation, arguments: list[Value]) -> Value:
+        """Run a computation on values of its parameters' shapes."""
+        ...
+
+    def call_elementwise(self, computation: HloComputation, arguments: list[Value]) -> Value:
+        """Run a computation of scalars on arrays of one common shape, element by element."""
+        ...
+
+    @property
+    def device_id(self) -> tuple[int, int]:
+        """(replica, partition) of the participant being simulated."""
+        ...
+
+
+Evaluate = Callable[[HloInstruction, list[Value], Evaluator], Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpDef:
+    """One opcode.
+
+    operands: names, used in error messages; a last name ending in "*" takes any number.
+    infer: the shape the instruction must have, from operand shapes and attributes; where they
+        leave it open (convert, iota, reshape, ...) it checks `instruction.shape` and returns it.
+        Raises through `invalid`, citing the StableHLO spec's constraint label where there is one.
+    evaluate: the meaning, in NumPy; gets operand values, returns the result value.
+    lower: how it runs natively.
+    example: adds a random valid instance to a graph and returns it.
+    """
+
+    opcode: str
+    operands: tuple[str, ...] = ()
+    attrs: tuple[Attr, ...] = ()
+    infer: Callable[[HloInstruction], Shape]
+    evaluate: Evaluate
+    lower: Lowering
+    cost: Callable[[HloInstruction], Cost] = no_cost
+    effect: Effect = Effect.PURE
+    example: Callable[[ExampleGraph], HloInstruction]
+    sharding: str = ""
+    spec: str = ""
+    commutative: bool = False
+    missing: str = ""
+    """Why fields of this row are not there; empty for a complete row."""
+    attr_defaults: dict[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attr_defaults", {a.name: a.default for a in self.attrs})
+
+    @property
+    def is_elementwise(self) -> bool:
+        return isinstance(self.lower, Elementwise)
+
+    @property
+    def is_variadic(self) -> bool:
+        return bool(self.operands) and self.operands[-1].endswith("*")
+
+
+OPS: dict[str, OpDef] = {}
+"""Every row by opcode. Filled by the family files that `haloc.ops` imports."""
+
+
+def register(row: OpDef) -> OpDef:
+    assert row.opcode not in OPS, row.opcode
+    OPS[row.opcode] = row
+    return row
+
+
+def register_missing(opcode: str, operands: tuple[str, ...], reason: str, **known: Any) -> OpDef:
+    """A row for an op haloc reads and prints but does not execute yet, and why."""
+
+    def refuse(instruction: HloInstruction, *_: object) -> NoReturn:
+        raise UnimplementedError(f"{instruction.opcode}: {reason}")
+
+    def refuse_example(graph: ExampleGraph) -> NoReturn:
+        raise UnimplementedError(f"{opcode}: {reason}")
+
+    fields: dict[str, Any] = {
+        "infer": lambda instruction: instruction.shape,
+        "evaluate": refuse,
+        "lower": Structure.HOST,
+        "example": refuse_example,
+        "effect": Effect.SIDE_EFFECT,
+    }
+    row = OpDef(opcode=opcode, operands=operands, missing=reason, **(fields | known))
+    return register(row)
+
+
+def op(instruction: HloInstruction) -> OpDef:
+    """The row of an instruction's opcode."""
+    return OPS[instruction.opcode]
+
+
+def attr(instruction: HloInstruction, name: str) -> Any:
+    """An attribute's value, or the row's default when it is not written."""
+    value = instruction.attrs.get(name, REQUIRED)
+    if value is not REQUIRED:
+        return value
+    default = OPS[instruction.opcode].attr_defaults[name]
+    if default is REQUIRED:
+        raise VerificationError(f"{instruction.opcode}: attribute {name} is missing")
+    return default
+
+
+def invalid(instruction: HloInstruction, fault: str, label: str = "") -> NoReturn:
+    """Raise VerificationError: "<opcode>: <fault>   (<spec constraint label>)"."""
+    suffix = f"   ({label})" if label else ""
+    raise VerificationError(f"{instruction.opcode}: {fault}{suffix}")
