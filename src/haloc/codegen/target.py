@@ -44,6 +44,4 @@ def host_target() -> Target:
         vector_bytes = 32
     else:
         vector_bytes = 16
-    return Target(
-        llvm.get_process_triple(), llvm.get_host_cpu_name(), features, vector_bytes
-    )
+    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, vector_bytes)
