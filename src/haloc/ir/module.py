@@ -20,9 +20,10 @@ class HloInstruction:
     """One operation. `users` counts, for each using instruction, how many operands are this one."""
 
     __slots__ = (
+        "_control_predecessors",
         "attrs",
         "backend_config",
-        "control_predecessors",
+        "control_successors",
         "frontend_attributes",
         "metadata",
         "name",
@@ -50,7 +51,8 @@ class HloInstruction:
         self.name = name
         self.parent: HloComputation | None = None
         self.users: dict[HloInstruction, int] = {}
-        self.control_predecessors: tuple[HloInstruction, ...] = ()
+        self._control_predecessors: tuple[HloInstruction, ...] = ()
+        self.control_successors: dict[HloInstruction, None] = {}
         self.sharding: Any = None
         self.metadata: dict[str, Any] = {}
         self.frontend_attributes: dict[str, str] = {}
@@ -65,6 +67,19 @@ class HloInstruction:
         if self.parent is None:
             raise InternalError(f"instruction {self.name!r} is in no computation")
         return self.parent
+
+    @property
+    def control_predecessors(self) -> tuple[HloInstruction, ...]:
+        """Instructions that must run before this one although it does not use their values."""
+        return self._control_predecessors
+
+    @control_predecessors.setter
+    def control_predecessors(self, predecessors: tuple[HloInstruction, ...]) -> None:
+        for predecessor in self._control_predecessors:
+            predecessor.control_successors.pop(self, None)
+        self._control_predecessors = predecessors
+        for predecessor in predecessors:
+            predecessor.control_successors[self] = None
 
     @property
     def called_computations(self) -> list[HloComputation]:
@@ -105,11 +120,10 @@ class HloInstruction:
             user.set_operands(new if o is self else o for o in user.operands)
         if self.is_root:
             self.computation.root = new
-        for other in self.computation.instructions if self.parent else ():
-            if self in other.control_predecessors:
-                other.control_predecessors = tuple(
-                    new if p is self else p for p in other.control_predecessors
-                )
+        for other in list(self.control_successors):
+            other.control_predecessors = tuple(
+                new if p is self else p for p in other.control_predecessors
+            )
         return True
 
     def replace(
@@ -203,12 +217,20 @@ class HloComputation:
         return instruction
 
     def remove(self, instruction: HloInstruction) -> None:
-        """Take out an instruction that has no users and is not the root."""
+        """Take out an instruction that has no users and is not the root.
+
+        What had to run before it must from now on run before what had to run after it.
+        """
         if instruction.users or instruction is self.root:
             raise InternalError(f"removing {instruction.name!r}, which is still used")
         for operand in instruction.operands:
             _drop_use(operand, instruction)
         instruction.operands = ()
+        for successor in list(instruction.control_successors):
+            others = (p for p in successor.control_predecessors if p is not instruction)
+            inherited = (*others, *instruction.control_predecessors)
+            successor.control_predecessors = tuple(dict.fromkeys(inherited))
+        instruction.control_predecessors = ()
         instruction.parent = None
         del self._instructions[instruction]
 
