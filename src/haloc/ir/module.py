@@ -234,6 +234,12 @@ class HloComputation:
         instruction.parent = None
         del self._instructions[instruction]
 
+    def reorder(self, order: Iterable[HloInstruction]) -> None:
+        """Set the order of the instructions; `order` holds each of them once."""
+        instructions = dict.fromkeys(order)
+        assert instructions.keys() == self._instructions.keys()
+        self._instructions = instructions
+
     def sort(self) -> None:
         """Order instructions after their operands and control predecessors, else stably."""
         done: dict[HloInstruction, None] = {}
