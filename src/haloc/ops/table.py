@@ -56,7 +56,11 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Each result element is a function of the operands' elements at the same index."""
+    """Each result element is a function of the operands' elements at the same index.
+
+    An operand that is a scalar where the result is an array (the pred of select, the bounds of
+    clamp) stands for that one value at every index: read it at ().
+    """
 
     emit: EmitElement
 
@@ -67,11 +71,13 @@ class Indexed:
 
     is_remap: exactly one element of operand 0 is read per result element, at an index that
     depends on the result index only (broadcast, transpose, slice, reverse, reshape, copy):
-    fusing it into its consumer never repeats work.
+    fusing it into its consumer never repeats work. keeps_order: the result is operand 0's elements
+    in the same row-major order (reshape, bitcast, copy): in memory it is the same array.
     """
 
     emit: EmitIndexed
     is_remap: bool = False
+    keeps_order: bool = False
 
 
 class Structure(Enum):
