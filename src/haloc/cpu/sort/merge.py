@@ -1,0 +1,85 @@
+"""Merge sort with any comparator: bottom-up over an array of positions, always stable.
+
+A comparator that is no strict weak order gives some order of the operands' elements, as in XLA;
+it cannot make the sort read or write out of place.
+"""
+
+from __future__ import annotations
+
+from haloc.codegen.kernel import PREFIX
+from haloc.cpu.sort.radix import Lines, Records
+from haloc.cpu.sort.results import copy_elements
+from haloc.cpu.writer import Function
+
+POSITIONS = Records(64, 64)
+"""What merge sort moves: positions along the line."""
+
+
+def less_signature(lines: Lines) -> str:
+    """Whether the element at offset %a (of every operand) comes before the one at %b."""
+    operands = ", ".join(f"ptr %b{i}" for i in range(len(lines.dtypes)))
+    return f"define internal i1 @{PREFIX}.less({operands}, i64 %a, i64 %b)"
+
+
+def line_text(lines: Lines) -> str:
+    """void line(b..., base, a, b): sort the line at base; a and b hold `length` positions each."""
+    n = lines.length
+    f = Function(
+        f"{PREFIX}.line", f"{lines.parameters}, i64 %base, ptr %a, ptr %b", linkage="internal"
+    )
+    source, target = f.variable("ptr", "%a"), f.variable("ptr", "%b")
+    with f.loop(0, n) as i:
+        f.store("i64", i, f.element("%a", "i64", i))
+    width = f.variable("i64", 1)
+    with f.forever() as leave_if:
+        leave_if(f.op(f"icmp sge i64 {f.get(width)}, {n}"))
+        _merge_runs(f, lines, f.get(source), f.get(target), f.get(width))
+        moved = f.get(target)
+        f.set(target, f.get(source))
+        f.set(source, moved)
+        f.set(width, f.mul(f.get(width), 2))
+    with f.loop(0, n) as i:
+        position = f.load("i64", f.element(f.get(source), "i64", i))
+        copy_elements(f, lines, lines.offset(f, "%base", position), lines.offset(f, "%base", i))
+    return f.text()
+
+
+def _merge_runs(f: Function, lines: Lines, source: str, target: str, width: str) -> None:
+    """Merge the sorted runs of `width` positions in pairs."""
+    n = lines.length
+    start = f.variable("i64", 0)
+    with f.forever() as leave_if:
+        low = f.get(start)
+        leave_if(f.op(f"icmp sge i64 {low}, {n}"))
+        middle = _min(f, f.add(low, width), n)
+        high = _min(f, f.add(middle, width), n)
+        left, right = f.variable("i64"), f.variable("i64")
+        f.set(left, low)
+        f.set(right, middle)
+        with f.loop(low, high) as out:
+            take_right = f.variable("i1")
+            f.set(take_right, f.op(f"icmp sge i64 {f.get(left)}, {middle}"))
+            both = f.op(f"icmp slt i64 {f.get(left)}, {middle}")
+            more = f.op(f"icmp slt i64 {f.get(right)}, {high}")
+            with f.when(f.op(f"and i1 {both}, {more}")):
+                x = f.load("i64", f.element(source, "i64", f.get(right)))
+                y = f.load("i64", f.element(source, "i64", f.get(left)))
+                f.set(take_right, _less(f, lines, x, y))
+            is_right = f.get(take_right)
+            at = f.op(f"select i1 {is_right}, i64 {f.get(right)}, i64 {f.get(left)}")
+            position = f.load("i64", f.element(source, "i64", at))
+            f.store("i64", position, f.element(target, "i64", out))
+            step = f.op(f"zext i1 {is_right} to i64")
+            f.set(right, f.add(f.get(right), step))
+            f.set(left, f.add(f.get(left), f.op(f"xor i64 {step}, 1")))
+        f.set(start, high)
+
+
+def _less(f: Function, lines: Lines, x: str, y: str) -> str:
+    operands = ", ".join(f"ptr %b{i}" for i in range(len(lines.dtypes)))
+    a, b = lines.offset(f, "%base", x), lines.offset(f, "%base", y)
+    return f.op(f"call i1 @{PREFIX}.less({operands}, i64 {a}, i64 {b})")
+
+
+def _min(f: Function, x: str, n: int) -> str:
+    return f.op(f"select i1 {f.op(f'icmp slt i64 {x}, {n}')}, i64 {x}, i64 {n}")
