@@ -1,0 +1,1 @@
+"""Simplification rules: small, directional functions, one family a file."""
