@@ -1,0 +1,213 @@
+"""dot: products of arrays summed over contracting dimensions."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from haloc.ir.dtype import BF16, F32, F64, S8, S32, DType
+from haloc.ir.literal import Value
+from haloc.ir.module import HloInstruction
+from haloc.ir.shape import Shape
+from haloc.ops.attrs import Dims, Name, Words
+from haloc.ops.example import ExampleGraph
+from haloc.ops.regions import braces, check_dims, text
+from haloc.ops.table import (
+    Attr,
+    Cost,
+    Evaluator,
+    OpDef,
+    Structure,
+    attr,
+    invalid,
+    register,
+)
+
+PRECISION = Attr("operand_precision", Words(("default", "high", "highest")), ())
+ALGORITHM = Attr("algorithm", Name(), "")
+
+
+def wide_type(dtype: DType) -> np.dtype:
+    """The NumPy type sums of products are made in: exact for products, rounded once at the end.
+
+    float64 or complex128 for floats and complex; 64-bit integers, whose wrap-around agrees with
+    that of any narrower type; bool (or of ands) for pred.
+    """
+    if dtype.is_pred:
+        return np.dtype(np.bool_)
+    if dtype.is_complex:
+        return np.dtype(np.complex128)
+    if dtype.is_integer:
+        return np.dtype(np.int64 if dtype.is_signed else np.uint64)
+    return np.dtype(np.float64)
+
+
+def widen(x: np.ndarray, wide: np.dtype) -> np.ndarray:
+    """x in a type of `wide_type`. ml_dtypes arrays go through a type NumPy knows."""
+    if x.dtype.isbuiltin != 1:
+        x = x.astype(np.int32 if wide.kind in "iu" else np.float32)
+    return x.astype(wide)
+
+
+def narrow(x: np.ndarray, dtype: DType) -> np.ndarray:
+    """x, of a type of `wide_type`, rounded (floats) or wrapped (integers) to dtype."""
+    if dtype.is_integer and dtype.bits < 8:
+        x = x & ((1 << dtype.bits) - 1)
+        if dtype.is_signed:
+            x = x - ((x >> (dtype.bits - 1)) << dtype.bits)
+        return x.astype(np.int8).astype(dtype.numpy)
+    with np.errstate(all="ignore"):
+        return x.astype(dtype.numpy)
+
+
+def accumulation_wide_type(shapes: list[Shape], result: Shape) -> np.dtype:
+    """`wide_type` of operands and result together; signed when any integer is."""
+    types = {wide_type(s.dtype) for s in [*shapes, result]}
+    if all(t.kind in "iu" for t in types):
+        return np.dtype(np.int64 if np.dtype(np.int64) in types else np.uint64)
+    return np.result_type(*types)
+
+
+def check_contraction_types(
+    instruction: HloInstruction, lhs: Shape, rhs: Shape, label: str
+) -> DType:
+    """The result's element type: the instruction chooses it, within the operands' kind."""
+    result = instruction.shape.dtype
+
+    def kind(dtype: DType) -> str:
+        return "integer" if dtype.is_integer else dtype.kind.value
+
+    if not (kind(lhs.dtype) == kind(rhs.dtype) == kind(result)):
+        invalid(
+            instruction,
+            f"element types {lhs.dtype}, {rhs.dtype} -> {result} are not of one kind "
+            "(integer, float, complex or pred)",
+            label,
+        )
+    return result
+
+
+def free_dims(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions in none of the lists, ascending."""
+    used = {d for dims in taken for d in dims}
+    return tuple(d for d in range(rank) if d not in used)
+
+
+DOT_DIMS = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
+
+
+def dot_dims(instruction: HloInstruction) -> tuple[tuple[int, ...], ...]:
+    """(lhs batch, lhs contracting, rhs batch, rhs contracting) dimensions."""
+    return tuple(tuple(attr(instruction, name)) for name in DOT_DIMS)
+
+
+def _infer_dot(instruction: HloInstruction) -> Shape:
+    lhs, rhs = (o.shape for o in instruction.operands)
+    lb, lc, rb, rc = dot_dims(instruction)
+    for name, dims, shape, labels in (
+        ("lhs_batch_dims", lb, lhs, ("c5", "c3")),
+        ("lhs_contracting_dims", lc, lhs, ("c6", "c3")),
+        ("rhs_batch_dims", rb, rhs, ("c7", "c4")),
+        ("rhs_contracting_dims", rc, rhs, ("c8", "c4")),
+    ):
+        range_label, unique_label = (f"dot_general_{label}" for label in labels)
+        check_dims(instruction, name, dims, shape.rank, range_label, unique_label)
+    for side, batch, contracting, label in (("lhs", lb, lc, "c3"), ("rhs", rb, rc, "c4")):
+        if set(batch) & set(contracting):
+            invalid(
+                instruction,
+                f"{side}_batch_dims={braces(batch)} and {side}_contracting_dims="
+                f"{braces(contracting)} share a dimension",
+                f"dot_general_{label}",
+            )
+    for name, left, right, count_label, size_label in (
+        ("batch", lb, rb, "c1", "c9"),
+        ("contracting", lc, rc, "c2", "c10"),
+    ):
+        given = f"lhs_{name}_dims={braces(left)}, rhs_{name}_dims={braces(right)}"
+        if len(left) != len(right):
+            invalid(instruction, f"{given} differ in number", f"dot_general_{count_label}")
+        for x, y in zip(left, right):
+            if lhs.dims[x] != rhs.dims[y]:
+                invalid(
+                    instruction,
+                    f"{given}: dimension {x} of {text(lhs)} and dimension {y} of {text(rhs)} "
+                    "differ in size",
+                    f"dot_general_{size_label}",
+                )
+    dtype = check_contraction_types(instruction, lhs, rhs, "dot_general_c13")
+    return Shape(
+        dtype,
+        tuple(lhs.dims[d] for d in lb)
+        + tuple(lhs.dims[d] for d in free_dims(lhs.rank, lb, lc))
+        + tuple(rhs.dims[d] for d in free_dims(rhs.rank, rb, rc)),
+    )
+
+
+def _evaluate_dot(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:
+    """[batch, m, k] x [batch, k, n], summed wide and rounded once."""
+    lhs, rhs = (np.asarray(o) for o in operands)
+    lb, lc, rb, rc = dot_dims(instruction)
+    lf, rf = free_dims(lhs.ndim, lb, lc), free_dims(rhs.ndim, rb, rc)
+    wide = accumulation_wide_type([o.shape for o in instruction.operands], instruction.shape)
+
+    def size(x: np.ndarray, dims: tuple[int, ...]) -> int:
+        return prod(x.shape[d] for d in dims)
+
+    a = widen(lhs, wide).transpose(lb + lf + lc)
+    b = widen(rhs, wide).transpose(rb + rc + rf)
+    with np.errstate(all="ignore"):
+        product = np.matmul(
+            a.reshape(size(lhs, lb), size(lhs, lf), size(lhs, lc)),
+            b.reshape(size(rhs, rb), size(rhs, rc), size(rhs, rf)),
+        )
+    return narrow(product.reshape(instruction.shape.dims), instruction.shape.dtype)
+
+
+def _dot_cost(instruction: HloInstruction) -> Cost:
+    """2 flops for each product; 8 for complex ones (6 and 2)."""
+    lhs = instruction.operands[0].shape
+    contracted = prod(lhs.dims[d] for d in attr(instruction, "lhs_contracting_dims"))
+    each = 8.0 if lhs.dtype.is_complex else 2.0
+    return Cost(flops=each * instruction.shape.element_count * contracted)
+
+
+def _dot_example(graph: ExampleGraph) -> HloInstruction:
+    sizes = graph.rng.integers(1, 5, 5)
+    roles = "b" * int(graph.rng.integers(0, 2)) + graph.pick(["", "m", "mo"])
+    rhs_roles = roles[: roles.count("b")] + graph.pick(["", "n"])
+    contracted = graph.pick(["k", "k", ""])
+    size = dict(zip("bmokn", (int(s) for s in sizes)))
+    left = "".join(graph.rng.permutation(list(roles + contracted)))
+    right = "".join(graph.rng.permutation(list(rhs_roles + contracted)))
+    dtype, result = graph.pick([(F32, F32), (F64, F64), (S32, S32), (BF16, F32), (S8, S32)])
+    free = [r for r in left if r in "mo"] + [r for r in right if r == "n"]
+    dims = [size[r] for r in ("b" if "b" in left else "")] + [size[r] for r in free]
+    return graph.add(
+        "dot",
+        Shape(result, tuple(dims)),
+        (
+            graph.operand(dtype, tuple(size[r] for r in left)),
+            graph.operand(dtype, tuple(size[r] for r in right)),
+        ),
+        lhs_batch_dims=tuple(left.index(r) for r in "b" if r in left),
+        lhs_contracting_dims=tuple(left.index(r) for r in contracted),
+        rhs_batch_dims=tuple(right.index(r) for r in "b" if r in right),
+        rhs_contracting_dims=tuple(right.index(r) for r in contracted),
+    )
+
+
+register(
+    OpDef(
+        opcode="dot",
+        operands=("lhs", "rhs"),
+        attrs=(*(Attr(name, Dims(), ()) for name in DOT_DIMS), PRECISION, ALGORITHM),
+        infer=_infer_dot,
+        evaluate=_evaluate_dot,
+        lower=Structure.CONTRACTION,
+        cost=_dot_cost,
+        example=_dot_example,
+        spec="dot_general",
+    )
+)
