@@ -1,0 +1,8 @@
+"""Contractions on CPU: `dot` and `convolution` as blocked, packed products in LLVM vectors.
+
+Importing this package registers their kernels.
+"""
+
+from haloc.cpu.contraction import dot
+
+__all__ = ["dot"]

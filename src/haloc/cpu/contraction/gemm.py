@@ -1,0 +1,250 @@
+"""A blocked product as a `Kernel`: pack the right-hand side, then do blocks of the result."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from haloc.codegen.kernel import PREFIX, Kernel, Phase
+from haloc.codegen.target import Target
+from haloc.cpu.contraction import elements
+from haloc.cpu.contraction.finish import finish_function
+from haloc.cpu.contraction.micro import Side, micro_kernel
+from haloc.cpu.contraction.pack import Panels, pack_function, run_group
+from haloc.cpu.contraction.plan import NS_PER_FLOP, Plan, Product, make_plan
+from haloc.cpu.contraction.text import I64, Code
+from haloc.cpu.contraction.view import View
+
+INTERNAL = "internal"
+
+
+def attributes(target: Target) -> str:
+    """The text after a function's parameters: without it LLVM avoids 512-bit registers."""
+    if target.vector_bytes < 64:
+        return "nounwind"
+    return 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+
+
+def product_kernel(product: Product, target: Target) -> Kernel:
+    """The kernel of a product with no dimension of size 0."""
+    plan = make_plan(product, target)
+    return _Emitter(product, plan, target).kernel()
+
+
+class _Emitter:
+    def __init__(self, product: Product, plan: Plan, target: Target):
+        self.product = product
+        self.plan = plan
+        self.target = target
+        self.declares: dict[str, None] = {}
+        self.internal = f"internal|{attributes(target)}"
+        tile = plan.tile
+        self.size = elements.type_bytes(tile.type)
+        if run_group(product.lhs) == "k":
+            x_step, k_step = plan.k_block + 16, 1  # the 16 keep rows off the same cache sets
+        else:
+            x_step, k_step = 1, tile.rows
+        panel = tile.rows * (x_step if k_step == 1 else plan.k_block)
+        self.lhs_panels = Panels(tile.type, tile.lanes, tile.rows, x_step, k_step, panel)
+        panel = tile.columns * product.k
+        self.rhs_panels = Panels(
+            tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex
+        )
+        self.rhs_panel_count = ceil(product.n / tile.columns)
+        self.rhs_elements = self.rhs_panel_count * panel
+
+    def kernel(self) -> Kernel:
+        product, plan = self.product, self.plan
+        parts = [self._compute(), *self._functions()]
+        phases = []
+        scratch_bytes = 0
+        if plan.rhs_packed and not plan.rhs_local:
+            parts.insert(0, self._pack_phase())
+            extent = product.batch * self.rhs_panel_count
+            cost = self.rhs_panels.panel_step * 0.5
+            phases.append(Phase(f"{PREFIX}_pack", extent, cost))
+            scratch_bytes = product.batch * self.rhs_elements * self.size
+        extent = product.batch * plan.units_per_batch
+        phases.append(Phase(f"{PREFIX}_compute", extent, product.flops / extent * NS_PER_FLOP))
+        read_types = {product.lhs.dtype, product.rhs.dtype}
+        text = elements.tables(read_types, product.out.dtype) + "\n".join(parts)
+        return Kernel(text, tuple(phases), tuple(self.declares), scratch_bytes=scratch_bytes)
+
+    # --- Functions ----------------------------------------------------------------------------
+
+    def _functions(self) -> list[str]:
+        """The micro-kernel and what stands around it."""
+        product, plan = self.product, self.plan
+        lhs = (
+            Side(self.lhs_panels.x_step, self.lhs_panels.k_step)
+            if plan.lhs_packed
+            else _memory_side(product.lhs)
+        )
+        rhs = Side(1, self.rhs_panels.k_step) if plan.rhs_packed else _memory_side(product.rhs)
+        declares, internal = self.declares, self.internal
+        parts = [
+            micro_kernel(f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal),
+            finish_function(
+                f"{PREFIX}_finish", plan.tile, product.out, product.epilogue, declares, internal
+            ),
+        ]
+        sides = (
+            ("lhs", plan.lhs_packed, product.lhs, self.lhs_panels),
+            ("rhs", plan.rhs_packed, product.rhs, self.rhs_panels),
+        )
+        parts += [
+            pack_function(f"{PREFIX}_pack_{name}", view, panels, declares, internal)
+            for name, is_packed, view, panels in sides
+            if is_packed
+        ]
+        return parts
+
+    def _phase(self, code: Code, symbol: str) -> str:
+        pointers = [f"ptr %b{i}" for i in range(len(self.product.buffers))]
+        return code.function(
+            symbol,
+            [*pointers, "ptr %scratch", "i64 %begin", "i64 %end"],
+            f"|{attributes(self.target)}",
+        )
+
+    def _pack_phase(self) -> str:
+        """Unit u packs panel u % count of batch u // count into scratch."""
+        code, count = Code(self.declares), self.rhs_panel_count
+        with code.loop("%begin", "%end") as (unit, _):
+            batch, panel = code.div(unit, count), code.mod(unit, count)
+            to = code.offset(
+                self.plan.tile.type, "%scratch", code.mul(unit, self.rhs_panels.panel_step)
+            )
+            columns = self.plan.tile.columns
+            first = code.mul(panel, columns)
+            last = code.min(code.add(first, columns), self.product.n)
+            self._pack_rhs(code, batch, first, code.sub(last, first), to)
+        return self._phase(code, f"{PREFIX}_pack")
+
+    def _pack_rhs(self, code: Code, batch: I64, first: I64, count: I64, to: str) -> None:
+        """All k of these columns."""
+        pair = self.product.pair
+        arguments = (batch, code.div(first, pair), code.div(count, pair), 0, self.product.k // pair)
+        listed = ", ".join(f"i64 {a}" for a in arguments)
+        src = f"%b{self.product.buffers[1]}"
+        code.do(f"call void @{PREFIX}_pack_rhs(ptr {src}, {listed}, ptr {to})")
+
+    def _compute(self) -> str:
+        """Unit u does block u % units_per_batch of batch u // units_per_batch."""
+        product, plan = self.product, self.plan
+        code, type = Code(self.declares), plan.tile.type
+        blocks = {}
+        if plan.lhs_packed:
+            panels = ceil(min(product.m, plan.m_block) / plan.tile.rows)
+            blocks["%lhs_block"] = panels * self.lhs_panels.panel_step
+        if plan.rhs_packed and plan.rhs_local:
+            blocks["%rhs_block"] = self.rhs_elements
+        is_whole_k = plan.k_block >= product.k
+        sums = plan.tile.elements if is_whole_k else plan.m_block * plan.n_block
+        blocks["%sums"] = sums
+        for name, count in blocks.items():
+            code.do(f"{name} = alloca [{count} x {type}], align 64")
+        with code.loop("%begin", "%end") as (unit, _):
+            batch = code.div(unit, plan.units_per_batch)
+            block = code.mod(unit, plan.units_per_batch)
+            n_low = code.mul(code.mod(block, plan.n_units), plan.n_block)
+            n_high = code.min(code.add(n_low, plan.n_block), product.n)
+            if plan.rhs_local:
+                m_low, m_end = 0, product.m
+                if plan.rhs_packed:
+                    self._pack_rhs(code, batch, 0, product.n, "%rhs_block")
+            else:
+                m_low = code.mul(code.div(block, plan.n_units), plan.m_block)
+                m_end = code.min(code.add(m_low, plan.m_block), product.m)
+            with code.loop(m_low, m_end, plan.m_block) as (m, _):
+                m_high = code.min(code.add(m, plan.m_block), product.m)
+                self._block(code, batch, (m, m_high), (n_low, n_high))
+        return self._phase(code, f"{PREFIX}_compute")
+
+    def _block(self, code: Code, batch: I64, m: tuple[I64, I64], n: tuple[I64, I64]) -> None:
+        """One block of the result, over all k."""
+        product, plan = self.product, self.plan
+        rows = code.sub(m[1], m[0])
+        with code.loop(0, product.k, plan.k_block) as (k, _):
+            k_high = code.min(code.add(k, plan.k_block), product.k)
+            count = code.sub(k_high, k)
+            if plan.lhs_packed:
+                listed = ", ".join(f"i64 {a}" for a in (batch, m[0], rows, k, count))
+                src = f"%b{product.buffers[0]}"
+                code.do(f"call void @{PREFIX}_pack_lhs(ptr {src}, {listed}, ptr %lhs_block)")
+            with (
+                code.loop(n[0], n[1], plan.tile.columns) as (n_at, _),
+                code.loop(m[0], m[1], plan.tile.rows) as (m_at, _),
+            ):
+                self._tile(code, batch, (m_at, *m), (n_at, *n), (k, count))
+
+    def _tile(
+        self,
+        code: Code,
+        batch: I64,
+        m: tuple[I64, I64, I64],
+        n: tuple[I64, I64, I64],
+        k: tuple[I64, I64],
+    ) -> None:
+        """One tile over one block of k. m, n: (where it begins, its block's begin and end).
+
+        Read straight from memory, the last tile begins earlier so as to end at the edge; what the
+        one before it has done is computed twice and stored once.
+        """
+        product, plan = self.product, self.plan
+        type, tile = plan.tile.type, plan.tile
+        m_at = m[0] if plan.lhs_packed else code.min(m[0], product.m - tile.rows)
+        n_at = n[0] if plan.rhs_packed else code.min(n[0], product.n - tile.columns)
+        m_tile = code.div(code.sub(m[0], m[1]), tile.rows)
+        n_tile = code.div(code.sub(n[0], n[1]), tile.columns)
+        if plan.lhs_packed:
+            a = code.offset(type, "%lhs_block", code.mul(m_tile, self.lhs_panels.panel_step))
+        else:
+            a = _corner(code, product.lhs, product.buffers[0], batch, m_at, k[0])
+        if plan.rhs_packed:
+            b = self._rhs_panel(code, batch, n, n_tile, k[0])
+        else:
+            b = _corner(code, product.rhs, product.buffers[1], batch, n_at, k[0])
+        sums, first = "%sums", "true"
+        if plan.k_block < product.k:
+            number = code.add(code.mul(n_tile, plan.m_block // tile.rows), m_tile)
+            sums = code.offset(type, "%sums", code.mul(number, tile.elements))
+            first = code.ins(f"icmp eq i64 {k[0]}, 0")
+        code.do(f"call void @{PREFIX}_tile(ptr {a}, ptr {b}, i64 {k[1]}, ptr {sums}, i1 {first})")
+        with code.when(code.ins(f"icmp eq i64 {code.add(*k)}, {product.k}")):
+            skipped_rows, skipped_columns = code.sub(m[0], m_at), code.sub(n[0], n_at)
+            rows = code.min(code.sub(m[2], m[0]), tile.rows)
+            columns = code.min(code.sub(n[2], n[0]), tile.columns)
+            skip = code.add(code.mul(skipped_rows, tile.columns), skipped_columns)
+            listed = ", ".join(f"i64 {a}" for a in (batch, m[0], n[0], rows, columns))
+            corner = code.offset(type, sums, skip)
+            out = f"%b{product.buffers[2]}"
+            code.do(f"call void @{PREFIX}_finish(ptr {corner}, ptr {out}, {listed})")
+
+    def _rhs_panel(
+        self, code: Code, batch: I64, n: tuple[I64, I64, I64], n_tile: I64, k: I64
+    ) -> str:
+        plan, panel_step = self.plan, self.rhs_panels.panel_step
+        inside = code.mul(k, self.rhs_panels.k_step)
+        if plan.rhs_local:
+            at = code.add(code.mul(n_tile, panel_step), inside)
+            return code.offset(plan.tile.type, "%rhs_block", at)
+        panel = code.div(n[0], plan.tile.columns)
+        panel = code.add(code.mul(batch, self.rhs_panel_count), panel)
+        at = code.add(code.mul(panel, panel_step), inside)
+        return code.offset(plan.tile.type, "%scratch", at)
+
+
+def _memory_side(view: View) -> Side:
+    x_step, k_step = view.stride("x"), view.stride("k")
+    assert x_step is not None and k_step is not None
+    return Side(x_step, k_step, view.dtype)
+
+
+def _corner(code: Code, view: View, buffer: int, batch: I64, x: I64, k: I64) -> str:
+    """The address of element (batch, x, k) of a view without bounds."""
+    x_step, k_step = view.stride("x"), view.stride("k")
+    assert x_step is not None and k_step is not None
+    offset = view.plain_offset(code, view.flat_sums(code, "g", batch))
+    offset = code.add(offset, sum(c.start for c in view.coordinates))
+    offset = code.add(offset, code.mul(x, x_step), code.mul(k, k_step))
+    return code.offset(elements.storage_type(view.dtype), f"%b{buffer}", offset)

@@ -1,0 +1,174 @@
+"""The numbers of a blocked product: tile shape, blocks, units, and what is packed where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from haloc.codegen.target import Target
+from haloc.cpu.contraction import elements
+from haloc.cpu.contraction.finish import IDENTITY, Epilogue
+from haloc.cpu.contraction.micro import TileShape
+from haloc.cpu.contraction.pack import run_group
+from haloc.cpu.contraction.view import View
+
+L1_BYTES = 32 << 10
+"""What a packed panel of the right-hand side may fill of the first-level cache."""
+BLOCK_BYTES = 128 << 10
+"""What a packed block of the left-hand side may fill of the second-level cache."""
+SUMS_BYTES = 224 << 10
+"""What a unit's unfinished sums may take, on the stack."""
+LOCAL_BYTES = 128 << 10
+"""How large a right-hand side is packed by each unit for itself, on the stack."""
+NS_PER_FLOP = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """out[g, m, n] = sum over k of lhs[g, m, k] * rhs[g, k, n].
+
+    In lhs "x" is m, in rhs "x" is n; in out "x" is m and "k" is n. buffers: argument numbers of
+    lhs, rhs and out. Of complex products lhs and out are component views (k and n count
+    components), rhs is the complex view.
+    """
+
+    lhs: View
+    rhs: View
+    out: View
+    type: str
+    buffers: tuple[int, int, int]
+    is_complex: bool = False
+    epilogue: Epilogue = IDENTITY
+
+    @property
+    def pair(self) -> int:
+        return 2 if self.is_complex else 1
+
+    @property
+    def batch(self) -> int:
+        return self.out.extent("g")
+
+    @property
+    def m(self) -> int:
+        return self.lhs.extent("x")
+
+    @property
+    def n(self) -> int:
+        return self.rhs.extent("x") * self.pair
+
+    @property
+    def k(self) -> int:
+        return self.lhs.extent("k")
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.batch * self.m * self.n * self.k
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """tile: the micro-kernel's. k_block: values of k summed at a time. m_block, n_block: rows and
+    columns of a unit's block. lhs_packed, rhs_packed: read through panels, or straight from memory.
+    rhs_local: each unit packs the right-hand side it needs, else a phase of its own does."""
+
+    tile: TileShape
+    k_block: int
+    m_block: int
+    n_block: int
+    lhs_packed: bool
+    rhs_packed: bool
+    rhs_local: bool
+    m_units: int
+    n_units: int
+
+    @property
+    def units_per_batch(self) -> int:
+        return self.m_units * self.n_units
+
+
+def tile_shape(product: Product, target: Target) -> TileShape:
+    """The shape that needs the fewest cycles: two multiply-adds and two loads a cycle, and at
+    least four cycles between uses of one sum."""
+    size = elements.type_bytes(product.type)
+    lanes = target.lanes(size)
+    registers = 32 if target.vector_bytes == 64 else 16
+    best: tuple[float, int, TileShape] | None = None
+    for rows in range(1, 15):
+        for vectors in range(1, 9):
+            if rows * vectors + vectors + 1 > registers:
+                continue
+            cycles = max(rows * vectors / 2, (rows + vectors) / 2, 4)
+            tiles = ceil(product.m / rows) * ceil(product.n / (vectors * lanes))
+            cost = tiles * (cycles + 0.25)
+            key = (cost, abs(rows - 8), TileShape(product.type, rows, vectors, lanes))
+            if best is None or key[:2] < best[:2]:
+                best = key
+    assert best is not None
+    return best[2]
+
+
+def _balanced(total: int, limit: int, multiple: int) -> int:
+    """A block size, a multiple of `multiple` near or under `limit`, that splits total evenly."""
+    limit = max(limit // multiple, 1) * multiple
+    blocks = ceil(total / limit)
+    return ceil(ceil(total / blocks) / multiple) * multiple
+
+
+def make_plan(product: Product, target: Target) -> Plan:
+    tile = tile_shape(product, target)
+    size = elements.type_bytes(tile.type)
+    k_limit = max(64, L1_BYTES // (tile.columns * size))
+    k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 8)
+    m_limit = BLOCK_BYTES // ((k_block + 16) * size)
+    m_block = _balanced(product.m, m_limit, tile.rows)
+    n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * size)
+    n_block = _balanced(product.n, n_limit, tile.columns)
+    rhs_packed = not _reads_rhs(product, tile)
+    rhs_bytes = ceil(product.n / tile.columns) * tile.columns * product.k * size
+    if product.flops / product.batch < 4e6 and rhs_bytes <= LOCAL_BYTES:
+        single_k = k_block == product.k
+        whole_n = ceil(product.n / tile.columns) * tile.columns
+        if single_k or whole_n * m_block * size <= SUMS_BYTES:
+            lhs_packed = not _reads_lhs(product, tile)
+            return Plan(tile, k_block, m_block, whole_n, lhs_packed, rhs_packed, True, 1, 1)
+    # Enough units for many threads, as long as a unit is worth dealing out (20 us).
+    while (
+        product.batch * ceil(product.m / m_block) * ceil(product.n / n_block) < 32
+        and m_block * n_block * product.k * 2 > 4e6
+    ):
+        if n_block >= max(2 * m_block, 4 * tile.columns):
+            n_block = _balanced(n_block, n_block // 2, tile.columns)
+        elif m_block >= 4 * tile.rows:
+            m_block = _balanced(m_block, m_block // 2, tile.rows)
+        else:
+            break
+    lhs_packed = not _reads_lhs(product, tile)
+    m_units, n_units = ceil(product.m / m_block), ceil(product.n / n_block)
+    return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, False, m_units, n_units)
+
+
+def _reads_lhs(product: Product, tile: TileShape) -> bool:
+    """Whether rows are used too rarely to be worth packing."""
+    view = product.lhs
+    if view.stride("x") is None or view.stride("k") is None or elements.is_tabled(view.dtype):
+        return False
+    if product.m < tile.rows:
+        return False
+    if run_group(view) == "x" and product.m > tile.rows:
+        return product.k * product.m * view.dtype.byte_size <= L1_BYTES
+    return product.n <= 2 * tile.columns or product.n * product.m * product.k <= 64**3
+
+
+def _reads_rhs(product: Product, tile: TileShape) -> bool:
+    """Whether columns are used too rarely to be worth packing, or lie as if packed."""
+    view = product.rhs
+    if view.stride("x") != 1 or view.stride("k") is None or elements.is_tabled(view.dtype):
+        return False
+    if product.is_complex or product.n < tile.columns:
+        return False
+    is_native = elements.storage_type(view.dtype) == product.type
+    if is_native and product.n == tile.columns:
+        return True
+    if product.k * product.n * view.dtype.byte_size <= L1_BYTES and is_native:
+        return True
+    return product.m <= 2 * tile.rows
