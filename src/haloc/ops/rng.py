@@ -79,7 +79,7 @@ def _as_type(words: np.ndarray, dtype: DType) -> np.ndarray:
             low = low.astype(np.int8)
             low = np.where(low >> (dtype.bits - 1), low - (1 << dtype.bits), low).astype(np.int8)
         return low.astype(dtype.numpy) if dtype.is_integer else low.view(dtype.numpy)
-    return np.ascontiguousarray(words.astype(_UNSIGNED[dtype.bits].numpy)).view(dtype.numpy)
+    return words.astype(_UNSIGNED[dtype.bits].numpy).view(dtype.numpy)
 
 
 def _expand_bit_generator(instruction: HloInstruction) -> HloInstruction:
