@@ -1,0 +1,1 @@
+"""Clients, devices, memory, arrays, executables: what a compiled program lives in."""

@@ -1,0 +1,37 @@
+"""`ArraySpec`: the shape, element type and device that arrays share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from haloc.ir.dtype import DType
+from haloc.ir.shape import Shape
+
+if TYPE_CHECKING:
+    from haloc.runtime.device import Device
+
+
+class ArraySpec:
+    """What all arrays of one shape and type on one device have in common.
+
+    A device hands out one object per (dtype, dims), so that an executable checks an argument by
+    one comparison of identities. A deleted array gets a spec of its own, which equals no other.
+    """
+
+    __slots__ = ("device", "dims", "dtype", "numpy_dtype", "size_bytes")
+
+    def __init__(self, device: Device, dtype: DType, dims: tuple[int, ...]):
+        self.device = device
+        self.dtype = dtype
+        self.dims = dims
+        self.numpy_dtype: np.dtype[Any] = dtype.numpy  # type: ignore[assignment]
+        self.size_bytes = Shape(dtype, dims).byte_size
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.dtype, self.dims)
+
+    def __str__(self) -> str:
+        return self.shape.to_string(include_layout=False)

@@ -1,0 +1,156 @@
+"""What a client asks of a backend: compile a module into a `Program`, and run that.
+
+The interpreter is the smallest backend, and the one whose answers define right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from haloc import interpreter
+from haloc.errors import InternalError
+from haloc.flags import CompilerOptions
+from haloc.ir.literal import Value
+from haloc.ir.module import HloModule
+from haloc.ir.shape import Shape
+
+
+class Program(Protocol):
+    """A compiled module.
+
+    parameters, results: shapes of the leaves of the entry's parameters and of its root, in
+    depth-first order, tokens included. aliases: {result leaf: parameter leaf} of
+    input_output_alias; such a pair is given one pointer, and the result is left where the argument
+    was. Sizes are in bytes, of what is really allocated: machine code, scratch memory of one run,
+    constants.
+    """
+
+    parameters: list[Shape]
+    results: list[Shape]
+    result_shape: Shape
+    optimized: HloModule
+    aliases: Mapping[int, int]
+    code_size_bytes: int
+    arena_bytes: int
+    constant_bytes: int
+
+    def run(
+        self,
+        argument_pointers: Sequence[int],
+        result_pointers: Sequence[int],
+        arena_pointer: int,
+    ) -> None:
+        """Execute once. Pointers are to dense row-major arrays, one a leaf (0 for a token);
+        results and arena are 64-byte aligned.
+
+        May be called from several threads at once, each with results and an arena of its own.
+        """
+        ...
+
+
+class Backend(Protocol):
+    """platform: the name its clients and devices go by."""
+
+    platform: str
+
+    def compile(self, module: HloModule, options: CompilerOptions) -> Program:
+        """Compile a verified module, which the backend may change."""
+        ...
+
+
+class InterpreterBackend:
+    platform = "interpreter"
+
+    def compile(self, module: HloModule, options: CompilerOptions) -> Program:
+        return InterpreterProgram(module)
+
+
+class CpuBackend:
+    platform = "cpu"
+
+    def compile(self, module: HloModule, options: CompilerOptions) -> Program:
+        # Imported on first use: LLVM takes longer to load than everything else in haloc.
+        from haloc.cpu.compiler import CpuOptions, compile_module  # noqa: PLC0415
+
+        level = min(options.flags.xla_backend_optimization_level, CpuOptions().level)
+        return compile_module(module, CpuOptions(level=level, on_progress=options.on_progress))
+
+
+class InterpreterProgram:
+    """A `Program` that walks the module with the NumPy meanings of its ops."""
+
+    code_size_bytes = 0
+    arena_bytes = 0
+    constant_bytes = 0
+
+    def __init__(self, module: HloModule):
+        self.optimized = module
+        self.parameter_shapes = [p.shape for p in module.entry.parameters]
+        self.parameters = [s for p in self.parameter_shapes for s in p.leaves()]
+        self.result_shape = module.entry.root.shape
+        self.results = self.result_shape.leaves()
+        self.aliases = input_output_aliases(module)
+
+    def run(
+        self,
+        argument_pointers: Sequence[int],
+        result_pointers: Sequence[int],
+        arena_pointer: int,
+    ) -> None:
+        pairs = zip(argument_pointers, self.parameters, strict=True)
+        leaves = iter([memory_as_array(p, s) for p, s in pairs])
+        arguments = [_nested(shape, leaves) for shape in self.parameter_shapes]
+        results = _flat(interpreter.run(self.optimized, arguments))
+        # All results exist before any is stored: a result may lie where an argument does.
+        for value, shape, pointer in zip(results, self.results, result_pointers, strict=True):
+            if value is None:
+                continue
+            if value.shape != shape.dims or value.dtype != shape.dtype.numpy:
+                raise InternalError(f"interpreter gave {value.dtype}{value.shape} for {shape}")
+            if value.size:
+                np.copyto(memory_as_array(pointer, shape), value)
+
+
+def input_output_aliases(module: HloModule) -> dict[int, int]:
+    """{result leaf: parameter leaf} of input_output_alias, numbered as in `Program`."""
+    parameters = [p.shape for p in module.entry.parameters]
+    firsts = [sum(len(s.leaves()) for s in parameters[:i]) for i in range(len(parameters))]
+    return {
+        _leaf_number(module.entry.root.shape, output): firsts[number]
+        + _leaf_number(parameters[number], index)
+        for output, number, index, *_ in module.header.get("input_output_alias", ())
+    }
+
+
+def _leaf_number(shape: Shape, index: Sequence[int]) -> int:
+    number = 0
+    for i in index:
+        number += sum(len(e.leaves()) for e in shape.elements[:i])
+        shape = shape.elements[i]
+    return number
+
+
+def memory_as_array(pointer: int, shape: Shape) -> np.ndarray | None:
+    """A NumPy view of memory that somebody else keeps alive, writable; None for a token."""
+    if not shape.is_array:
+        return None
+    if not shape.byte_size:
+        return np.empty(shape.dims, shape.dtype.numpy)
+    memory = (ctypes.c_ubyte * shape.byte_size).from_address(pointer)
+    return np.frombuffer(memory, np.uint8).view(shape.dtype.numpy).reshape(shape.dims)
+
+
+def _nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
+    if shape.is_tuple:
+        return tuple(_nested(e, leaves) for e in shape.elements)
+    return next(leaves)
+
+
+def _flat(value: Value) -> list[np.ndarray | None]:
+    if isinstance(value, tuple):
+        return [leaf for member in value for leaf in _flat(member)]
+    return [None if value is None else np.asarray(value)]

@@ -1,0 +1,74 @@
+"""`DebugOptions`: XLA's debugging and effort flags of one compilation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from haloc.errors import UnimplementedError
+from haloc.flags import FLAGS, Flags
+
+
+@dataclass
+class DebugOptions:
+    """The documented fields with jaxlib's defaults; those that are flags start from XLA_FLAGS.
+
+    A field that haloc does not act on takes its default only: anything else raises
+    UnimplementedError with the field's name. A name that does not exist raises AttributeError, a
+    value of the wrong type TypeError.
+    """
+
+    xla_backend_optimization_level: int = 3
+    xla_cpu_enable_fast_math: bool = False
+    xla_cpu_fast_math_honor_infs: bool = True
+    xla_cpu_fast_math_honor_nans: bool = True
+    xla_cpu_fast_math_honor_division: bool = True
+    xla_cpu_fast_math_honor_functions: bool = True
+    xla_gpu_enable_fast_min_max: bool = False
+    xla_cpu_enable_xprof_traceme: bool = False
+    xla_llvm_disable_expensive_passes: bool = False
+    xla_test_all_input_layouts: bool = False
+    xla_disable_hlo_passes: str = ""
+    xla_enable_hlo_passes_only: str = ""
+    xla_force_host_platform_device_count: int = 1
+    xla_dump_to: str = ""
+    xla_dump_hlo_module_re: str = ""
+    xla_dump_hlo_pass_re: str = ""
+    xla_dump_hlo_pipeline_re: str = ""
+    xla_dump_hlo_as_text: bool = False
+    xla_dump_hlo_as_proto: bool = False
+    xla_dump_hlo_as_dot: bool = False
+    xla_dump_hlo_as_url: bool = False
+    xla_dump_hlo_as_html: bool = False
+    xla_dump_fusion_visualization: bool = False
+    xla_dump_hlo_snapshots: bool = False
+    xla_dump_max_hlo_modules: int = -1
+    xla_dump_module_metadata: bool = False
+    xla_dump_compress_protos: bool = False
+    xla_dump_hlo_as_long_text: bool = True
+    xla_dump_disable_metadata: bool = False
+    xla_gpu_cuda_data_dir: str = "./cuda_sdk_lib"
+    xla_detailed_logging: bool = True
+    xla_enable_dumping: bool = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        default = _DEFAULTS.get(name)
+        if default is None:
+            raise AttributeError(f"'DebugOptions' object has no attribute {name!r}")
+        if type(value) is not type(default):
+            wanted = type(default).__name__
+            raise TypeError(f"DebugOptions.{name} takes {wanted}, not {type(value).__name__}")
+        if name not in FLAGS and value != default:
+            raise UnimplementedError(f"DebugOptions.{name}={value!r}: haloc does not act on it")
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_flags(cls, flags: Flags) -> DebugOptions:
+        return cls(**{n: getattr(flags, n) for n in _DEFAULTS if n in FLAGS})
+
+    def flag_values(self) -> dict[str, Any]:
+        """The fields that are flags."""
+        return {n: getattr(self, n) for n in _DEFAULTS if n in FLAGS}
+
+
+_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(DebugOptions)}

@@ -1,0 +1,123 @@
+"""Devices and their memory spaces, as a client hands them out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.ir.dtype import DType
+from haloc.runtime.array_spec import ArraySpec
+
+if TYPE_CHECKING:
+    from haloc.runtime.array import ArrayImpl
+    from haloc.runtime.client import Client
+
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+"""On a CPU all three are the same host memory."""
+
+
+_SPECS_KEPT = 1 << 16
+"""A forgotten spec costs its arrays a slower check when they become arguments, nothing else."""
+
+
+class Memory:
+    """One memory space of one device. Compared by identity."""
+
+    def __init__(self, device: Device, kind: str, id: int):
+        self.kind = kind
+        self.id = id
+        self._device = device
+
+    @property
+    def platform(self) -> str:
+        return self._device.platform
+
+    @property
+    def process_index(self) -> int:
+        return self._device.process_index
+
+    def addressable_by_devices(self) -> list[Device]:
+        return [self._device]
+
+    def __repr__(self) -> str:
+        return f"{self.kind.upper() if self.kind != 'device' else 'CPU_DEVICE'}_{self.id}"
+
+    def __str__(self) -> str:
+        return f"CpuDeviceMemory(id={self.id}, process_index={self.process_index}, client=cpu)"
+
+
+class Device:
+    """One device of a client. The same object for as long as the client lives; compared by
+    identity."""
+
+    def __init__(self, client: Client, id: int, local_hardware_id: int):
+        self.client = client
+        self.id = id
+        self.local_hardware_id = local_hardware_id
+        self.process_index = client.process_index()
+        first_memory = len(MEMORY_KINDS) * local_hardware_id
+        self._memories = [Memory(self, k, first_memory + i) for i, k in enumerate(MEMORY_KINDS)]
+        self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
+
+    @property
+    def platform(self) -> str:
+        return self.client.platform
+
+    @property
+    def device_kind(self) -> str:
+        return self.client.platform
+
+    @property
+    def host_id(self) -> int:
+        return self.process_index
+
+    @property
+    def task_id(self) -> int:
+        return self.process_index
+
+    def spec(self, dtype: DType, dims: tuple[int, ...]) -> ArraySpec:
+        """The one spec of arrays of this type and these dimensions on this device."""
+        key = (dtype, dims)
+        found = self._specs.get(key)
+        if found is None:
+            if len(self._specs) >= _SPECS_KEPT:
+                self._specs.clear()
+            found = self._specs.setdefault(key, ArraySpec(self, dtype, dims))
+        return found
+
+    def addressable_memories(self) -> list[Memory]:
+        return list(self._memories)
+
+    def default_memory(self) -> Memory:
+        return self._memories[0]
+
+    def memory(self, kind: str) -> Memory:
+        """The memory space of this kind; InvalidArgumentError listing the kinds there are."""
+        for memory in self._memories:
+            if memory.kind == kind:
+                return memory
+        raise InvalidArgumentError(
+            f"Could not find memory addressable by device {self.device_kind}. Device "
+            f"{self.device_kind} can address the following memory kinds: "
+            f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
+        )
+
+    def memory_stats(self) -> None:
+        """None on a CPU, as in jaxlib: its memory is the host's."""
+
+    def live_buffers(self) -> list[ArrayImpl]:
+        """The arrays on this device, newest first."""
+        return [a for a in self.client.live_arrays() if a.device is self]
+
+    def get_stream_for_external_ready_events(self) -> int:
+        raise UnimplementedError("get_stream_for_external_ready_events: only devices with streams")
+
+    def __repr__(self) -> str:
+        return f"{self._type_name}(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"TFRT_CPU_{self.id}" if self.platform == "cpu" else repr(self)
+
+    @property
+    def _type_name(self) -> str:
+        return f"{self.platform.capitalize()}Device"

@@ -1,0 +1,113 @@
+"""`DeviceList` and `DeviceAssignment`: which devices a program runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from haloc.runtime.device import MEMORY_KINDS, Device
+
+
+class DeviceList:
+    """An immutable list of devices, hashable. Made from a tuple."""
+
+    def __init__(self, devices: tuple[Device, ...]):
+        if not isinstance(devices, tuple):
+            raise TypeError(f"DeviceList takes a tuple of devices, not {type(devices).__name__}")
+        self._devices = devices
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._devices[index]
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self._devices)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceList):
+            return NotImplemented
+        return self._devices == other._devices
+
+    def __hash__(self) -> int:
+        return hash(self._devices)
+
+    def __repr__(self) -> str:
+        return repr(self._devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def addressable_device_list(self) -> DeviceList:
+        return self
+
+    @property
+    def process_indices(self) -> set[int]:
+        return {d.process_index for d in self._devices}
+
+    @property
+    def default_memory_kind(self) -> str | None:
+        return MEMORY_KINDS[0] if self._devices else None
+
+    @property
+    def memory_kinds(self) -> tuple[str, ...]:
+        return MEMORY_KINDS if self._devices else ()
+
+    @property
+    def device_kind(self) -> str:
+        return self._devices[0].device_kind
+
+
+class DeviceAssignment:
+    """Device ids by (replica, computation). `DeviceAssignment.create(2-D integer array)`."""
+
+    def __init__(self, ids: np.ndarray):
+        self.ids = ids
+
+    @staticmethod
+    def create(assignment: np.ndarray) -> DeviceAssignment:
+        """TypeError for anything but a two-dimensional array of integers."""
+        if not isinstance(assignment, np.ndarray) or assignment.ndim != 2:
+            raise TypeError("DeviceAssignment.create takes a two-dimensional NumPy array of ids")
+        if assignment.dtype.kind not in "iu":
+            raise TypeError(f"device ids are integers, not {assignment.dtype}")
+        return DeviceAssignment(np.array(assignment, np.int64))
+
+    def replica_count(self) -> int:
+        return self.ids.shape[0]
+
+    def computation_count(self) -> int:
+        return self.ids.shape[1]
+
+    def serialize(self) -> bytes:
+        """XLA's DeviceAssignmentProto."""
+        message = b"\x08" + _varint(self.replica_count()) + b"\x10"
+        message += _varint(self.computation_count())
+        for column in self.ids.T:
+            ids = b"".join(_varint(int(i)) for i in column)
+            inner = b"\x0a" + _varint(len(ids)) + ids
+            message += b"\x1a" + _varint(len(inner)) + inner
+        return message
+
+    def __repr__(self) -> str:
+        columns = (" ".join(map(str, column)) for column in self.ids.T)
+        listed = " ".join(f"Computation{i}{{{c}}}" for i, c in enumerate(columns))
+        return (
+            f"DeviceAssignment{{replica_count={self.replica_count()}, "
+            f"computation_count={self.computation_count()}, {listed}}}"
+        )
+
+
+def _varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

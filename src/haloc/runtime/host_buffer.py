@@ -1,0 +1,94 @@
+"""Host values to device arrays: which values are taken, and when memory is shared."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from haloc.errors import InvalidArgumentError
+from haloc.ir.dtype import dtype_from_numpy
+from haloc.runtime.array import AnyBlock, ArrayImpl, view_of
+from haloc.runtime.array_spec import ArraySpec
+from haloc.runtime.device import Device
+from haloc.runtime.memory_pool import ALIGNMENT_BYTES, HostBlock, MemoryPool
+
+
+class HostBufferSemantics(Enum):
+    """What the caller promises about a host buffer.
+
+    ZERO_COPY: it will not change while the array lives, so the array may be that memory. With the
+    other two the memory is read during the call only, so they always copy.
+    """
+
+    IMMUTABLE_ONLY_DURING_CALL = 0
+    IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
+    ZERO_COPY = 2
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_PYTHON_SCALARS = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+
+
+def host_array(value: Any) -> np.ndarray:
+    """The NumPy array of what `buffer_from_pyval` accepts, in native byte order, not yet copied.
+
+    Python's int, float and complex become s64, f64 and c128. TypeError for None;
+    InvalidArgumentError for lists, strings and other types, and for dtypes that HLO has not.
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        if isinstance(value, np.ma.MaskedArray):
+            raise InvalidArgumentError("Not supported: a masked array; fill it first (.filled())")
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        return array
+    scalar = _PYTHON_SCALARS.get(type(value))
+    if scalar is np.int64:
+        try:
+            return np.asarray(value, np.int64)
+        except OverflowError:
+            raise InvalidArgumentError(
+                "Unable to convert Python scalar to S64. This most likely means the value "
+                f"({value}) overflows the range of the type."
+            ) from None
+    if scalar is not None:
+        return np.asarray(value, scalar)
+    if value is None:
+        raise TypeError("buffer_from_pyval: the value is None; wanted an array or a number")
+    raise InvalidArgumentError(
+        "Not supported: only haloc arrays, NumPy arrays and scalars, and Python scalars become "
+        f"buffers. Got type {type(value)}"
+    )
+
+
+def spec_of(array: np.ndarray, device: Device) -> ArraySpec:
+    """The spec of a NumPy array's copy on a device; InvalidArgumentError for a foreign dtype."""
+    return device.spec(dtype_from_numpy(array.dtype), array.shape)
+
+
+def may_alias(array: np.ndarray) -> bool:
+    """Whether a device array may be this memory: row-major, and aligned as blocks are."""
+    if not array.flags.c_contiguous or not array.nbytes:
+        return False
+    return array.__array_interface__["data"][0] % ALIGNMENT_BYTES == 0
+
+
+def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: bool) -> AnyBlock:
+    """The memory of a device array with `array`'s elements: its own when `share` and it fits."""
+    if share and may_alias(array):
+        return HostBlock(array)
+    block = pool.allocate(spec.size_bytes)
+    if spec.size_bytes:
+        np.copyto(view_of(block, spec, read_only=False), array)
+    return block
+
+
+def copy_to_device(array: ArrayImpl, device: Device, pool: MemoryPool) -> ArrayImpl:
+    """An array with the same elements in another device's memory."""
+    value = array._value
+    spec = spec_of(value, device)
+    return ArrayImpl(spec, host_block(value, spec, pool, share=False))

@@ -1,0 +1,118 @@
+"""jaxlib's `xla_client` surface, on haloc: `from haloc import xla_client`.
+
+A superset of jaxlib's: `compile_and_load` takes HLO text, `ExecutableBuildOptions` and the other
+classes of the documents have a home here, option setters exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from haloc.errors import HloError as XlaRuntimeError
+from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.flags import Flags
+from haloc.formats.hlo_text import PrintOptions as HloPrintOptions
+from haloc.runtime.array import ArrayImpl
+from haloc.runtime.backend import CpuBackend, InterpreterBackend
+from haloc.runtime.client import Client
+from haloc.runtime.compile_options import CompileOptions, ExecutableBuildOptions
+from haloc.runtime.debug_options import DebugOptions
+from haloc.runtime.device import Device, Memory
+from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
+from haloc.runtime.executable import Executable, LoadedExecutable
+from haloc.runtime.hlo_module import XlaHloComputation as HloComputation
+from haloc.runtime.hlo_module import XlaHloModule as HloModule
+from haloc.runtime.hlo_module import hlo_module_from_text
+from haloc.runtime.host_buffer import HostBufferSemantics
+from haloc.runtime.memory_stats import CompiledMemoryStats
+from haloc.runtime.results import ExecuteResults, ShardedToken, Token
+from haloc.runtime.xla_shape import PjRtLayout, PrimitiveType, dtype_to_etype
+from haloc.runtime.xla_shape import XlaLayout as Layout
+from haloc.runtime.xla_shape import XlaShape as Shape
+
+__all__ = [
+    "ArrayImpl",
+    "Client",
+    "CompileOptions",
+    "CompiledMemoryStats",
+    "DebugOptions",
+    "Device",
+    "DeviceAssignment",
+    "DeviceList",
+    "Executable",
+    "ExecutableBuildOptions",
+    "ExecuteResults",
+    "HloComputation",
+    "HloModule",
+    "HloPrintOptions",
+    "HostBufferSemantics",
+    "Layout",
+    "LoadedExecutable",
+    "Memory",
+    "PjRtLayout",
+    "PrimitiveType",
+    "Shape",
+    "ShardedToken",
+    "Token",
+    "XlaRuntimeError",
+    "batched_block_until_ready",
+    "dtype_to_etype",
+    "hlo_module_from_text",
+    "make_cpu_client",
+    "make_interpreter_client",
+]
+
+
+def make_cpu_client(  # noqa: PLR0917  (jaxlib's signature)
+    asynchronous: bool = True,
+    distributed_client: Any = None,
+    node_id: int = 0,
+    num_nodes: int = 1,
+    collectives: Any = None,
+    num_devices: int | None = None,
+    get_local_topology_timeout_minutes: int | None = None,
+    get_global_topology_timeout_minutes: int | None = None,
+    transfer_server_factory: Any = None,
+) -> Client:
+    """A client that compiles to native code for this machine's CPU.
+
+    num_devices: how many devices share the CPU; default --xla_force_host_platform_device_count of
+    XLA_FLAGS, else 1. A program runs on one of them so far. asynchronous is accepted and makes no
+    difference yet: an execution is finished when `execute` returns. Raises UnimplementedError for
+    what concerns several processes.
+    """
+    for name, value, only in (
+        ("distributed_client", distributed_client, None),
+        ("num_nodes", num_nodes, 1),
+        ("collectives", collectives, None),
+        ("transfer_server_factory", transfer_server_factory, None),
+    ):
+        if value != only:
+            raise UnimplementedError(
+                f"make_cpu_client({name}={value!r}): haloc runs in one process so far"
+            )
+    return Client(CpuBackend(), _device_count(num_devices), node_id)
+
+
+def make_interpreter_client(num_devices: int | None = None) -> Client:
+    """A client that runs programs by the NumPy meaning of each op: slow, and always right."""
+    return Client(InterpreterBackend(), _device_count(num_devices))
+
+
+def _device_count(asked: int | None) -> int:
+    if asked is None:
+        return Flags.from_environment().xla_force_host_platform_device_count
+    if isinstance(asked, bool) or not isinstance(asked, int):
+        raise TypeError(f"num_devices is an int or None, not {type(asked).__name__}")
+    return asked
+
+
+def batched_block_until_ready(x: Sequence[ArrayImpl], /) -> None:
+    """Wait for all arrays; InvalidArgumentError for a deleted one and for what is no array."""
+    for array in x:
+        if not isinstance(array, ArrayImpl):
+            raise InvalidArgumentError(
+                f"batched_block_until_ready takes arrays only, got {type(array).__name__}"
+            )
+        array.block_until_ready()
