@@ -35,8 +35,11 @@ class Kernel:
     types take one byte an element.
 
     declares: `declare` lines of what the text calls. symbols: addresses of declared functions that
-    the process does not export. scratch_bytes: size of the block passed as `scratch`.
+    the process does not export. library: internal functions shared between kernels, symbol -> text,
+    linked once. scratch_bytes: size of the block passed as `scratch`.
     in_place: leaf operand numbers whose buffer may be the same memory as result leaf 0.
+    updates: for each result leaf the operand leaf it starts out as a copy of; whoever runs the
+    kernel copies it, or passes the same memory twice where `in_place` names that operand.
     """
 
     text: str
@@ -45,6 +48,8 @@ class Kernel:
     symbols: Mapping[str, int] = field(default_factory=dict)
     scratch_bytes: int = 0
     in_place: tuple[int, ...] = ()
+    updates: tuple[int, ...] = ()
+    library: Mapping[str, str] = field(default_factory=dict)
 
 
 KernelEmitter = Callable[[HloInstruction, Target], Kernel]

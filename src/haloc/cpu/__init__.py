@@ -1,1 +1,1 @@
-"""The CPU backend: scheduled HLO to native kernels, run by one native call."""
+"""The CPU backend: optimised HLO to one native program."""

@@ -1,0 +1,1 @@
+"""Imports every file that registers a kernel emitter."""
