@@ -60,12 +60,7 @@ elementwise(
     "multiply",
     2,
     ANY,
-    by_kind(
-        pred=np.logical_and,
-        integer=arithmetic(np.multiply),
-        real=arithmetic(np.multiply),
-        complex=cref.multiply,
-    ),
+    lambda x, y: cref.multiply(x, y) if x.dtype.kind == "c" else wide(x) * wide(y),
     emit=lambda b, i, x, y: b.multiply(x, y),
     commutative=True,
 )
@@ -81,7 +76,7 @@ elementwise(
     "divide",
     2,
     INTEGER | FLOAT | COMPLEX,
-    by_kind(integer=ref.integer_divide, real=arithmetic(np.divide), complex=np.divide),
+    by_kind(integer=ref.integer_divide, real=arithmetic(np.divide), complex=cref.divide),
     emit=lambda b, i, x, y: b.divide(x, y),
 )
 elementwise(

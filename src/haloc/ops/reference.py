@@ -45,9 +45,8 @@ def wrap(array: Array, dtype: DType) -> Array:
 def wide(x: Array) -> Array:
     """A type NumPy computes in: f32 for narrower floats, bytes for sub-byte integers."""
     x = np.asarray(x)
-    if x.dtype.kind in "biufc" and x.dtype != np.float16:
-        return x
-    # ml_dtypes' kinds: "V" or "f" for floats, "i"/"u" names for intN; the name tells.
+    if x.dtype.isbuiltin == 1:  # NumPy's own, not one of ml_dtypes' (2).
+        return x.astype(np.float32) if x.dtype == np.float16 else x
     if x.dtype.name.startswith("int"):
         return x.astype(np.int8)
     if x.dtype.name.startswith("uint"):
