@@ -3,6 +3,6 @@
 Importing this package registers their kernels.
 """
 
-from haloc.cpu.contraction import dot
+from haloc.cpu.contraction import convolution, dot
 
-__all__ = ["dot"]
+__all__ = ["convolution", "dot"]

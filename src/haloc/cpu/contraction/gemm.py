@@ -39,7 +39,7 @@ class _Emitter:
         self.internal = f"internal|{attributes(target)}"
         tile = plan.tile
         self.size = elements.type_bytes(tile.type)
-        if run_group(product.lhs) == "k":
+        if run_group(product.lhs, "k") == "k":
             x_step, k_step = plan.k_block + 16, 1  # the 16 keep rows off the same cache sets
         else:
             x_step, k_step = 1, tile.rows
@@ -47,7 +47,7 @@ class _Emitter:
         self.lhs_panels = Panels(tile.type, tile.lanes, tile.rows, x_step, k_step, panel)
         panel = tile.columns * product.k
         self.rhs_panels = Panels(
-            tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex
+            tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex, "x"
         )
         self.rhs_panel_count = ceil(product.n / tile.columns)
         self.rhs_elements = self.rhs_panel_count * panel

@@ -31,20 +31,23 @@ class Panels:
     k_step: int
     panel_step: int
     is_paired: bool = False
+    preferred_run: str = "k"
 
     @property
     def pair(self) -> int:
         return 2 if self.is_paired else 1
 
 
-def run_group(view: View) -> str:
-    """Which flat index, x or k, to read along."""
+def run_group(view: View, preferred: str) -> str:
+    """Which flat index, x or k, to read along; `preferred` where both are as good."""
     strides = {g: view.minor_stride(g) for g in ("x", "k")}
     if strides["k"] == 1 or not view.groups["x"]:
         return "k"
     if strides["x"] == 1 or not view.groups["k"]:
         return "x"
     moved = {g: abs(_minor_step(view, g)) for g in ("x", "k")}
+    if moved["x"] == moved["k"]:
+        return preferred
     return "x" if moved["x"] < moved["k"] else "k"
 
 
@@ -96,7 +99,7 @@ class _Packer:
         self.code = code
         self.view = view
         self.panels = panels
-        self.run = run_group(view)
+        self.run = run_group(view, panels.preferred_run)
         self.x_step = panels.x_step * panels.pair
         self.k_step = panels.k_step * panels.pair
         self.step = self.k_step if self.run == "k" else self.x_step

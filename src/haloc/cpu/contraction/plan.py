@@ -154,7 +154,7 @@ def _reads_lhs(product: Product, tile: TileShape) -> bool:
         return False
     if product.m < tile.rows:
         return False
-    if run_group(view) == "x" and product.m > tile.rows:
+    if run_group(view, "k") == "x" and product.m > tile.rows:
         return product.k * product.m * view.dtype.byte_size <= L1_BYTES
     return product.n <= 2 * tile.columns or product.n * product.m * product.k <= 64**3
 

@@ -49,7 +49,10 @@ class View:
         return prod(a.size for a in self.groups[group])
 
     def stride(self, group: str) -> int | None:
-        """Elements that one step of a flat index moves by, when that is one number throughout."""
+        """Elements that one step of a flat index moves by, when that is one number throughout and
+        no index leaves the array."""
+        if any(c.size is not None for c in self.coordinates):
+            return None
         axes = self.groups[group]
         if not axes:
             return 0
