@@ -28,8 +28,8 @@ class VectorPlan:
         """The root's value for each element of arrays of `dims` (or that broadcast to it)."""
         value = self._values(list(arguments), context)
         if isinstance(value, tuple):
-            return tuple(np.broadcast_to(v, dims) for v in value)
-        return np.broadcast_to(value, dims)
+            return tuple(np.broadcast_to(np.asarray(v), dims) for v in value)
+        return np.broadcast_to(np.asarray(value), dims)
 
     def _values(self, arguments: list[Value], context: Evaluator) -> Value:
         values: dict[HloInstruction, Value] = {}

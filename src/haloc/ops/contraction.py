@@ -12,6 +12,7 @@ from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.attrs import Dims, Name, Words
 from haloc.ops.example import ExampleGraph
+from haloc.ops.reference import store
 from haloc.ops.regions import braces, check_dims, text
 from haloc.ops.table import (
     Attr,
@@ -52,13 +53,8 @@ def widen(x: np.ndarray, wide: np.dtype) -> np.ndarray:
 
 def narrow(x: np.ndarray, dtype: DType) -> np.ndarray:
     """x, of a type of `wide_type`, rounded (floats) or wrapped (integers) to dtype."""
-    if dtype.is_integer and dtype.bits < 8:
-        x = x & ((1 << dtype.bits) - 1)
-        if dtype.is_signed:
-            x = x - ((x >> (dtype.bits - 1)) << dtype.bits)
-        return x.astype(np.int8).astype(dtype.numpy)
     with np.errstate(all="ignore"):
-        return x.astype(dtype.numpy)
+        return store(x, dtype)
 
 
 def accumulation_wide_type(shapes: list[Shape], result: Shape) -> np.dtype:

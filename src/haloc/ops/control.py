@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from haloc.ir.dtype import F32, PRED, S32
@@ -162,7 +164,7 @@ def _conditional_example(graph: ExampleGraph) -> HloInstruction:
     opcodes = ["add", "multiply", "subtract"][: int(graph.rng.integers(1, 4))]
     if len(opcodes) == 2:
         index = graph.constant(bool(graph.rng.integers(2)), PRED)
-        regions = {
+        regions: dict[str, Any] = {
             "true_computation": branch(opcodes[0]),
             "false_computation": branch(opcodes[1]),
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -155,9 +157,11 @@ def _evaluate_convolution(
     for offset in window_offsets(window) if x.size and total.size else ():
         mesh, mask = window_taps(x.shape[3:], window, offset, spatial)
         # The patch reads where the window's reversal says; the kernel's own index is the offset.
-        patch = np.where(mask, x[(slice(None), slice(None), slice(None), *mesh)], 0).astype(wide)
+        under: tuple[Any, ...] = (slice(None), slice(None), slice(None), *mesh)
+        tap: tuple[Any, ...] = (..., *offset)
+        patch = np.where(mask, x[under], 0).astype(wide)
         with np.errstate(all="ignore"):
-            part = np.matmul(k[(..., *offset)], patch.reshape(groups, n, c, prod(spatial)))
+            part = np.matmul(k[tap], patch.reshape(groups, n, c, prod(spatial)))
             total = np.add(total, part)
     out = total.reshape(groups, n, o, *spatial).swapaxes(0, 1).reshape(n, groups * o, *spatial)
     order = np.argsort((labels.output_batch, labels.output_feature, *labels.output_spatial))
@@ -181,8 +185,7 @@ def _convolution_cost(instruction: HloInstruction) -> Cost:
 def _convolution_example(graph: ExampleGraph) -> HloInstruction:
     spatial = [int(s) for s in graph.rng.integers(2, 6, int(graph.rng.integers(0, 3)))]
     window = [
-        WindowDim(**{**_fields(w), "reversal": bool(graph.rng.random() < 0.3)})
-        for w in random_window(graph, spatial)
+        replace(w, reversal=bool(graph.rng.random() < 0.3)) for w in random_window(graph, spatial)
     ]
     features, batches = graph.pick([(1, 1), (1, 1), (2, 1), (1, 2)])
     batch, c, o = (
@@ -212,10 +215,6 @@ def _convolution_example(graph: ExampleGraph) -> HloInstruction:
         feature_group_count=features,
         batch_group_count=batches,
     )
-
-
-def _fields(w: WindowDim) -> dict[str, int | bool]:
-    return {name: getattr(w, name) for name in WindowDim.__dataclass_fields__}
 
 
 register(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log2, prod
 
 import numpy as np
@@ -61,14 +62,15 @@ def _evaluate_fft(instruction: HloInstruction, operands: list[Value], context: E
         return np.zeros(shape.dims, shape.dtype.numpy)
     axes = tuple(range(x.ndim - len(length), x.ndim))
     kind = attr(instruction, "fft_type")
-    x = x.astype(np.float64 if kind == "RFFT" else np.complex128)
-    if kind == "IRFFT":
-        result = np.fft.irfftn(x, length, axes)
-    else:
-        transform = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn}[kind]
-        result = transform(x, axes=axes)
+    wide = x.astype(np.float64 if kind == "RFFT" else np.complex128)
+    transforms: dict[str, Callable[..., np.ndarray]] = {
+        "FFT": np.fft.fftn,
+        "IFFT": np.fft.ifftn,
+        "RFFT": np.fft.rfftn,
+        "IRFFT": np.fft.irfftn,
+    }
     with np.errstate(all="ignore"):
-        return result.astype(shape.dtype.numpy)
+        return transforms[kind](wide, length, axes).astype(shape.dtype.numpy)
 
 
 def _fft_cost(instruction: HloInstruction) -> Cost:

@@ -71,8 +71,8 @@ def _evaluate_sort(instruction: HloInstruction, operands: list[Value], context: 
     origin = np.broadcast_to(np.arange(count), rows[0].shape).copy()
     for lower, upper in merge_exchange(count) if rows[0].size else ():
         firsts, seconds = [x[..., lower] for x in rows], [x[..., upper] for x in rows]
-        forward = [v for pair in zip(firsts, seconds) for v in pair]
-        backward = [v for pair in zip(seconds, firsts) for v in pair]
+        forward: list[Value] = [v for pair in zip(firsts, seconds) for v in pair]
+        backward: list[Value] = [v for pair in zip(seconds, firsts) for v in pair]
         before = np.asarray(context.call_elementwise(region, forward))
         after = np.asarray(context.call_elementwise(region, backward))
         tie = (before == after) & (origin[..., upper] < origin[..., lower])
