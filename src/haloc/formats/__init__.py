@@ -1,0 +1,1 @@
+"""Every way in and out: text, protos, StableHLO, jax.export, dot."""

@@ -1,0 +1,212 @@
+"""`HloModule` to HLO text that haloc and XLA read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from haloc.formats.hlo_text.annotations import (
+    COMMON_ATTRS,
+    frontend_attributes_text,
+    json_or_quoted,
+    metadata_text,
+)
+from haloc.formats.hlo_text.async_sugar import THREAD, sugared
+from haloc.formats.hlo_text.header import header_text, tables_text
+from haloc.formats.hlo_text.literals import literal_text
+from haloc.ir.module import HloComputation, HloInstruction, HloModule
+from haloc.ir.shape import Shape, tuple_text
+from haloc.ops.attrs import Computation, Computations
+from haloc.ops.table import OPS, Attr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintOptions:
+    """What to print.
+
+    print_large_constants: constants of more than 10 elements in full instead of `{...}`.
+    print_metadata: op names and source places, and the tables they point into.
+    print_percent: `%` before names. include_layout: layouts in shapes (the entry layout of the
+    header keeps them). indent: blanks before an instruction.
+    """
+
+    print_large_constants: bool = True
+    print_metadata: bool = True
+    print_percent: bool = False
+    print_operand_shapes: bool = False
+    print_backend_config: bool = True
+    include_layout: bool = True
+    indent: int = 2
+
+    @classmethod
+    def short(cls) -> PrintOptions:
+        """For reading: no layouts, metadata or large constants."""
+        return cls(print_large_constants=False, print_metadata=False, include_layout=False)
+
+
+_DEFAULT = PrintOptions()
+
+_ALWAYS_PRINTED = frozenset(
+    {
+        "dimensions",
+        "slice",
+        "padding",
+        "dynamic_slice_sizes",
+        "offset_dims",
+        "collapsed_slice_dims",
+        "start_index_map",
+        "index_vector_dim",
+        "slice_sizes",
+        "update_window_dims",
+        "inserted_window_dims",
+        "scatter_dims_to_operand_dims",
+        "lhs_contracting_dims",
+        "rhs_contracting_dims",
+        "replica_groups",
+        "source_target_pairs",
+        "transpose_a",
+        "fft_length",
+        "largest",
+    }
+)
+"""Attributes that XLA's parser demands, or its printer writes, even when they are empty."""
+
+
+def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
+    """The whole module; ends with a newline."""
+    parts = [header_text(module), "\n"]
+    if options.print_metadata and module.tables:
+        parts.append(tables_text(module))
+    hidden = _hidden(module)
+    for computation in module.computations.values():
+        if computation not in hidden:
+            parts.append("\n" + computation_to_text(computation, options))
+    return "".join(parts)
+
+
+def _hidden(module: HloModule) -> set[HloComputation]:
+    """Computations that async sugar stands for. They are hidden if nothing else calls them."""
+    wrapped: set[HloComputation] = set()
+    others: set[HloComputation] = set()
+    for computation in module.computations.values():
+        for instruction in computation.instructions:
+            called = instruction.called_computations
+            if called and instruction.opcode == "async-start" and sugared(instruction):
+                wrapped.update(called)
+            else:
+                others.update(called)
+    return wrapped - others
+
+
+def computation_to_text(computation: HloComputation, options: PrintOptions = _DEFAULT) -> str:
+    """`[ENTRY] name (parameters) -> shape {`, the instructions, `}`."""
+    percent = "%" if options.print_percent else ""
+    parameters = tuple_text(
+        [f"{p.name}: {p.shape.to_string(False)}" for p in computation.parameters]
+    )
+    module = computation.module
+    entry = "ENTRY " if module is not None and module.entry is computation else ""
+    result = computation.root.shape.to_string(False)
+    lines = [f"{entry}{percent}{computation.name} {parameters} -> {result} {{\n"]
+    indent = " " * options.indent
+    lines += [
+        f"{indent}{instruction_to_text(instruction, options)}\n"
+        for instruction in computation.instructions
+    ]
+    thread = computation.execution_thread
+    lines.append(f'}}, execution_thread="{thread}"\n' if thread else "}\n")
+    return "".join(lines)
+
+
+def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DEFAULT) -> str:
+    """`ROOT name = shape opcode(operands), attributes` on one line."""
+    percent = "%" if options.print_percent else ""
+    root = "ROOT " if instruction.is_root else ""
+    shape = _shape_text(instruction.shape, options)
+    opcode, attrs, row_attrs = _spoken(instruction)
+    inside = _parenthesised(instruction, options, percent)
+    parts = [f"{root}{percent}{instruction.name} = {shape} {opcode}({inside})"]
+    for attr in row_attrs:
+        text = _attr_text(attr, attrs, percent)
+        if text:
+            parts.append(text)
+    parts += _common_parts(instruction, {a.name for a in row_attrs}, attrs, options, percent)
+    return ", ".join(parts)
+
+
+def _shape_text(shape: Shape, options: PrintOptions) -> str:
+    return shape.to_string(options.include_layout)
+
+
+def _spoken(instruction: HloInstruction) -> tuple[str, dict[str, Any], tuple[Attr, ...]]:
+    """Opcode, attributes and row as printed: those of the wrapped op where sugar applies."""
+    if instruction.opcode.startswith("async-"):
+        inner = sugared(instruction)
+        if inner is not None:
+            suffix = instruction.opcode.removeprefix("async")
+            if suffix != "-start":
+                return inner.opcode + suffix, {}, ()
+            own = {k: v for k, v in instruction.attrs.items() if k == THREAD}
+            return inner.opcode + suffix, inner.attrs | own, OPS[inner.opcode].attrs
+    row = OPS.get(instruction.opcode)
+    return instruction.opcode, instruction.attrs, row.attrs if row else ()
+
+
+def _parenthesised(instruction: HloInstruction, options: PrintOptions, percent: str) -> str:
+    if instruction.opcode == "parameter":
+        return str(instruction.attrs["parameter_number"])
+    if instruction.opcode == "constant":
+        return literal_text(instruction.attrs["literal"], options.print_large_constants)
+    if options.print_operand_shapes:
+        names = [f"{_shape_text(o.shape, options)} {percent}{o.name}" for o in instruction.operands]
+    else:
+        names = [percent + o.name for o in instruction.operands]
+    return tuple_text(names)[1:-1]
+
+
+def _attr_text(attr: Attr, attrs: dict[str, Any], percent: str) -> str:
+    name = attr.name
+    if name in ("literal", "parameter_number"):
+        return ""
+    value = attrs.get(name, attr.default)
+    if value is None or value is attr.default or value == attr.default:
+        always = name in _ALWAYS_PRINTED and (name in attrs or attr.default is not None)
+        if not always or value in (None, ""):
+            return ""
+    if isinstance(attr.codec, Computation | Computations):
+        return f"{name}={attr.codec.format(value, percent)}"
+    return f"{name}={attr.codec.format(value)}"
+
+
+def _common_parts(
+    instruction: HloInstruction,
+    own: set[str],
+    attrs: dict[str, Any],
+    options: PrintOptions,
+    percent: str,
+) -> list[str]:
+    """What may follow on any instruction, in XLA's order."""
+    parts: list[str] = []
+    if THREAD in attrs and THREAD not in own:
+        parts.append(f"{THREAD}={COMMON_ATTRS[THREAD].format(attrs[THREAD])}")
+    if "parameter_replication" in attrs and "parameter_replication" not in own:
+        text = COMMON_ATTRS["parameter_replication"].format(attrs["parameter_replication"])
+        parts.append(f"parameter_replication={text}")
+    if instruction.sharding is not None:
+        parts.append(f"sharding={instruction.sharding}")
+    if instruction.frontend_attributes:
+        text = frontend_attributes_text(instruction.frontend_attributes)
+        parts.append(f"frontend_attributes={text}")
+    if instruction.control_predecessors:
+        names = ", ".join(percent + p.name for p in instruction.control_predecessors)
+        parts.append(f"control-predecessors={{{names}}}")
+    for key in ("statistics", "result_accuracy"):
+        if attrs.get(key) and key not in own:
+            parts.append(f"{key}={attrs[key]}")
+    if instruction.origin:
+        parts.append(f"origin={instruction.origin}")
+    if options.print_metadata and instruction.metadata:
+        parts.append(f"metadata={metadata_text(instruction.metadata)}")
+    if options.print_backend_config and instruction.backend_config:
+        parts.append(f"backend_config={json_or_quoted(instruction.backend_config)}")
+    return parts
