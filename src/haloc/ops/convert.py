@@ -165,8 +165,9 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     the same sign; NaN stays. A width at least as large as the type's own changes nothing.
     """
     info = ml_dtypes.finfo(x.dtype)
-    if not _has_infinity(x.dtype):  # Formats without inf are reduced in f32, then rounded.
-        return reduce_precision(x.astype(np.float32), exponent_bits, mantissa_bits)
+    if info.bits < 16:  # As in XLA, reduced as a wider type: some of these have no infinity.
+        wider = np.float32 if x.dtype == ml_dtypes.float8_e8m0fnu else np.float16
+        return reduce_precision(x.astype(wider), exponent_bits, mantissa_bits)
     own_mantissa, own_exponent = info.nmant, info.bits - 1 - info.nmant
     unsigned = np.dtype(f"u{x.dtype.itemsize}").type
     bits = x.view(unsigned)
@@ -186,10 +187,6 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
         result = np.where(exponent <= unsigned(bias - reach), unsigned(0), result)
     result = np.where(magnitude > infinity, magnitude, result)
     return (result | sign).astype(unsigned).view(x.dtype)
-
-
-def _has_infinity(numpy_dtype: np.dtype) -> bool:
-    return bool(np.isinf(np.float32(np.inf).astype(numpy_dtype).astype(np.float32)))
 
 
 def _reduce_precision(instruction: HloInstruction, x: Array) -> Array:

@@ -188,7 +188,7 @@ register(
         attrs=(Attr("cross_program_prefetch_index", Int(), -1),),
         infer=_infer_copy,
         evaluate=_copy,
-        lower=Indexed(_emit_copy, is_remap=True),
+        lower=Indexed(_emit_copy, is_remap=True, keeps_order=True),
         example=_example_copy,
         spec="XLA copy",
     )

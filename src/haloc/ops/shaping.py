@@ -177,7 +177,7 @@ register(
         attrs=(Attr("inferred_dimension", Int(), -1),),
         infer=_infer_reshape,
         evaluate=evaluate_with_instruction(_reshape),
-        lower=Indexed(_emit_reshape, is_remap=True),
+        lower=Indexed(_emit_reshape, is_remap=True, keeps_order=True),
         example=_example_reshape,
         spec="reshape",
     )
