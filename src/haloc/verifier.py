@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from haloc.errors import InvalidArgumentError, VerificationError
+from haloc.formats.quote import quoted, source_of
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
-from haloc.ops.describe import describe, source_of
 from haloc.ops.regions import text
 from haloc.ops.table import OPS, OpDef
 
@@ -204,7 +204,7 @@ def _instruction_fault(module: HloModule, i: HloInstruction) -> str:
     except InvalidArgumentError as error:
         return f"{i.opcode}: {error.message}"
     except Exception as error:
-        error.add_note(f"inferring the shape of {_quoted(i)}")
+        error.add_note(f"inferring the shape of {quoted(i)}")
         raise
     if not shape.compatible(i.shape):
         given, wanted = text(i.shape), text(shape)
@@ -246,17 +246,10 @@ def _callee_fault(module: HloModule, i: HloInstruction) -> str:
 def _at(i: HloInstruction, fault: str) -> str:
     """The fault; the instruction, with its source when known; its operands; its computation."""
     source = source_of(i)
-    lines = [fault, f"  {source}   {_quoted(i)}" if source else f"  {_quoted(i)}"]
-    lines += [f"  operand {n}: {_quoted(o)}" for n, o in enumerate(i.operands)]
+    lines = [fault, f"  {source}   {quoted(i)}" if source else f"  {quoted(i)}"]
+    lines += [f"  operand {n}: {quoted(o)}" for n, o in enumerate(i.operands)]
     if i.parent is not None:
         module = i.parent.module
         entry = "ENTRY " if module is not None and module.entry is i.parent else ""
         lines.append(f"  in {entry}%{i.parent.name}")
     return "\n".join(lines)
-
-
-def _quoted(i: HloInstruction) -> str:
-    try:
-        return describe(i)
-    except (AttributeError, KeyError, TypeError, ValueError):  # an attribute of the wrong type
-        return f"%{i.name} = {i.shape} {i.opcode}({', '.join(f'%{o.name}' for o in i.operands)})"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloc.errors import HloError, InternalError, InvalidArgumentError
+from haloc.formats.quote import quoted, source_of
 from haloc.interpreter.elementwise import VectorPlan, vector_plan
 from haloc.ir.literal import Value
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
-from haloc.ops.describe import describe, source_of
 from haloc.ops.table import OPS, Evaluate
 
 OnValue = Callable[[HloInstruction, Value], None]
@@ -204,6 +204,6 @@ def _checked(value: Value, step: _Step) -> Value:
 def _note(error: Exception, instruction: HloInstruction) -> None:
     source = source_of(instruction)
     at = f"  ({source})" if source else ""
-    note = f"evaluating {describe(instruction)}{at}"
+    note = f"evaluating {quoted(instruction)}{at}"
     if not isinstance(error, HloError) or note not in getattr(error, "__notes__", ()):
         error.add_note(note)
