@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -651,7 +652,7 @@ def _mesh_groups(
     for name, size in axes:
         cuts = {1, size} | {c for n, pre, s in wanted if n == name for c in (pre, pre * s)}
         steps = sorted(cuts)
-        pieces += [(name, low, high // low) for low, high in zip(steps, steps[1:])]
+        pieces += [(name, low, high // low) for low, high in pairwise(steps)]
     wanted_pieces = [
         p for name, pre, size in wanted for p in pieces if p[0] == name and pre <= p[1] < pre * size
     ]

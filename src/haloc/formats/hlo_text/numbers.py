@@ -1,7 +1,7 @@
 """Elements of literals as text: exact both ways, in the digits XLA prints.
 
-A float prints in the fewest of two widths that reads back as itself: FLT_DIG digits, else enough for any
-value of the type. NaNs keep sign and payload: nan, -nan, nan(0x1). -0 prints as "-0.0", because
+f32 and f64 print with 6 and 15 digits where that reads back as the same value, else with 9 and 17;
+narrower floats with as many digits as any value of the type needs. NaNs keep sign and payload: nan, -nan, nan(0x1). -0 prints as "-0.0", because
 XLA reads "-0" as the integer 0.
 """
 
@@ -191,23 +191,16 @@ def elided(shape_count: int, dtype: DType) -> np.ndarray:
     size = shape_count * dtype.byte_size
     raw = np.arange((size + 3) // 4, dtype="<u4").view(np.uint8)[:size]
     if dtype.is_pred:
-        raw = np.zeros(size, np.uint8)
-    elif dtype.bits < 8:
-        low = raw & ((1 << dtype.bits) - 1)
-        return (
-            low.astype(np.int8 if dtype.is_signed else np.uint8).astype(dtype.numpy)
-            if (dtype.is_unsigned)
-            else _small(low, dtype)
-        )
-    return raw.view(dtype.numpy)
-
-
-def _small(low: np.ndarray, dtype: DType) -> np.ndarray:
+        return np.zeros(shape_count, np.bool_)
+    if dtype.bits >= 8:
+        return raw.view(dtype.numpy)
+    low = raw & ((1 << dtype.bits) - 1)
     if dtype.is_float:
         return low.view(dtype.numpy)
-    half = 1 << (dtype.bits - 1)
-    signed = low.astype(np.int8)
-    return np.where(signed >= half, signed - 2 * half, signed).astype(np.int8).astype(dtype.numpy)
+    wrapped = low.astype(np.int8)
+    if dtype.is_signed:
+        wrapped[wrapped >= 1 << (dtype.bits - 1)] -= np.int8(1 << dtype.bits)
+    return wrapped.astype(dtype.numpy)
 
 
 # --- Writing -----------------------------------------------------------------------------------

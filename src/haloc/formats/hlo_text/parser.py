@@ -235,9 +235,9 @@ class _ModuleParser:
         for caller, callee, start, end in self.calls:
             callees.setdefault(caller, []).append((callee, start, end))
         done: set[HloComputation] = set()
-        for first in callees:
+        for first, called in callees.items():
             path = [first]
-            stack = [iter(callees[first])] if first not in done else []
+            stack = [iter(called)] if first not in done else []
             while stack:
                 for callee, start, end in stack[-1]:
                     if callee in path:

@@ -14,6 +14,7 @@ from haloc.formats.hlo_text.annotations import (
 from haloc.formats.hlo_text.async_sugar import THREAD, sugared
 from haloc.formats.hlo_text.header import header_text, tables_text
 from haloc.formats.hlo_text.literals import literal_text
+from haloc.errors import InvalidArgumentError
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_text
 from haloc.ops.attrs import Computation, Computations
@@ -67,6 +68,7 @@ _ALWAYS_PRINTED = frozenset(
         "transpose_a",
         "fft_length",
         "largest",
+        "algorithm",
     }
 )
 """Attributes that XLA's parser demands, or its printer writes, even when they are empty."""
@@ -78,10 +80,21 @@ def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
     if options.print_metadata and module.tables:
         parts.append(tables_text(module))
     hidden = _hidden(module)
-    for computation in module.computations.values():
+    for computation in _callees_first(module):
         if computation not in hidden:
             parts.append("\n" + computation_to_text(computation, options))
     return "".join(parts)
+
+
+def _callees_first(module: HloModule) -> list[HloComputation]:
+    """XLA's parser must have read a computation before one that calls it; the entry stands last."""
+    try:
+        order = module.post_order()
+    except InvalidArgumentError:  # A recursive module has no such order, and must print in errors.
+        return list(module.computations.values())
+    reached = set(order)
+    others = [c for c in module.computations.values() if c not in reached]
+    return [*order[:-1], *others, order[-1]]
 
 
 def _hidden(module: HloModule) -> set[HloComputation]:
