@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text.annotations import (
     COMMON_ATTRS,
     frontend_attributes_text,
@@ -14,7 +15,6 @@ from haloc.formats.hlo_text.annotations import (
 from haloc.formats.hlo_text.async_sugar import THREAD, sugared
 from haloc.formats.hlo_text.header import header_text, tables_text
 from haloc.formats.hlo_text.literals import literal_text
-from haloc.errors import InvalidArgumentError
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_text
 from haloc.ops.attrs import Computation, Computations
