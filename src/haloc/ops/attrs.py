@@ -19,8 +19,8 @@ from haloc.ir.module import HloComputation
 from haloc.ir.shape import Shape
 
 
-class TextCursor(Protocol):
-    """What a codec may ask of the HLO text parser. White space and comments are skipped."""
+class TokenCursor(Protocol):
+    """A position in HLO text. White space and comments are skipped."""
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Match at the cursor and step over it; None, without a step, when it does not match."""
@@ -43,17 +43,21 @@ class TextCursor(Protocol):
         """The text of a value up to the next comma, newline or closing bracket at its level."""
         ...
 
-    def shape(self) -> Shape: ...
-    def computation(self) -> HloComputation:
-        """A computation, by name; it may be defined later in the text."""
-        ...
-
     def expected(self, what: str) -> NoReturn:
         """HloParseError "found <next token>, expected <what>"."""
         ...
 
     def fail(self, message: str, width: int = 0) -> NoReturn:
         """HloParseError at the cursor; a positive `width` marks that many characters before it."""
+        ...
+
+
+class TextCursor(TokenCursor, Protocol):
+    """What a codec may ask of the HLO text parser."""
+
+    def shape(self) -> Shape: ...
+    def computation(self) -> HloComputation:
+        """A computation, by name; it may be defined later in the text."""
         ...
 
 
@@ -140,6 +144,12 @@ def _ints(text: str | None) -> tuple[int, ...]:
     return tuple(map(int, text.split(","))) if text and text.strip() else ()
 
 
+def parse_dims(cursor: TokenCursor) -> tuple[int, ...]:
+    """ "{0,1}" -> (0, 1)."""
+    found = cursor.match(_INTS)
+    return _ints(found[1]) if found else cursor.expected("a list of integers such as {0,1}")
+
+
 def _commas(values: Any) -> str:
     return ",".join(map(str, values))
 
@@ -221,10 +231,7 @@ class Dims:
     """tuple of int: `dimensions={0,1}`."""
 
     def parse(self, cursor: TextCursor) -> tuple[int, ...]:
-        found = cursor.match(_INTS)
-        if not found:
-            return cursor.expected("a list of integers such as {0,1}")
-        return _ints(found[1])
+        return parse_dims(cursor)
 
     def format(self, value: tuple[int, ...]) -> str:
         return "{" + _commas(value) + "}"

@@ -10,7 +10,7 @@ from haloc.formats.hlo_text.cursor import Cursor
 from haloc.formats.hlo_text.shapes import parse_shape_at
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape, tuple_text
-from haloc.ops.attrs import Bool, Bools, Codec, Dims, Int, Raw
+from haloc.ops.attrs import Bool, Bools, Codec, Dims, Int, Raw, parse_dims
 
 _KEY = re.compile(r"([A-Za-z_]\w*)\s*=\s*")
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)\b")
@@ -47,14 +47,13 @@ class _InputOutputAlias:
     def parse(self, cursor: Cursor) -> tuple[Any, ...]:
         cursor.expect("{")
         found: list[Any] = []
-        dims = Dims()
         while not cursor.accept("}"):
-            output = dims.parse(cursor)
+            output = parse_dims(cursor)
             cursor.expect(":")
             cursor.expect("(")
             number = cursor.integer()
             cursor.expect(",")
-            index = dims.parse(cursor)
+            index = parse_dims(cursor)
             kind = "may-alias"
             if cursor.accept(","):
                 word = cursor.match(_KIND)
@@ -82,7 +81,7 @@ class _BufferDonor:
             cursor.expect("(")
             number = cursor.integer()
             cursor.expect(",")
-            found.append((number, Dims().parse(cursor)))
+            found.append((number, parse_dims(cursor)))
             cursor.expect(")")
             if not cursor.accept(","):
                 cursor.expect("}")

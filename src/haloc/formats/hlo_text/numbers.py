@@ -1,8 +1,8 @@
 """Elements of literals as text: exact both ways, in the digits XLA prints.
 
 f32 and f64 print with 6 and 15 digits where that reads back as the same value, else with 9 and 17;
-narrower floats with as many digits as any value of the type needs. NaNs keep sign and payload: nan, -nan, nan(0x1). -0 prints as "-0.0", because
-XLA reads "-0" as the integer 0.
+narrower floats with as many digits as any value of the type needs. NaNs keep sign and payload:
+nan, -nan, nan(0x1). -0 prints as "-0.0", because XLA reads "-0" as the integer 0.
 """
 
 from __future__ import annotations
@@ -88,6 +88,11 @@ def _format(dtype: DType) -> _FloatFormat:
     return _FloatFormat(dtype)
 
 
+def _numpy(dtype: DType) -> np.dtype:
+    assert dtype.numpy is not None, dtype
+    return dtype.numpy
+
+
 # --- Reading -----------------------------------------------------------------------------------
 
 
@@ -101,7 +106,7 @@ def array_from_words(words: list[str], dtype: DType) -> np.ndarray:
     if dtype.is_integer:
         return _integers(words, dtype)
     real = _floats(words, dtype.real)
-    return real.view(dtype.numpy) if dtype.is_complex else real
+    return real.view(_numpy(dtype)) if dtype.is_complex else real
 
 
 def _truth(word: str) -> bool:
@@ -219,7 +224,7 @@ def words_from_array(array: np.ndarray, dtype: DType, truth_words: bool = False)
         wide = flat.astype(np.int64) if dtype.is_signed else flat.astype(np.uint64)
         return list(map(str, wide.tolist()))
     if dtype.is_complex:
-        parts = words_from_array(flat.view(dtype.real.numpy), dtype.real)
+        parts = words_from_array(flat.view(_numpy(dtype.real)), dtype.real)
         return [f"({re}, {im})" for re, im in zip(parts[::2], parts[1::2], strict=True)]
     return _float_words(flat, dtype)
 

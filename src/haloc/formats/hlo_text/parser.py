@@ -219,8 +219,8 @@ class _ModuleParser:
             if callee.root is None:
                 hint = did_you_mean(callee.name, list(self.defined))
                 self.cursor.fail_at(f"computation {callee.name!r} is not defined{hint}", start, end)
-        for computation, start, opcode, shape, attrs in self.wrapped:
-            shapes = [o.shape for o in start.operands]
+        for computation, instruction, opcode, shape, attrs in self.wrapped:
+            shapes = [o.shape for o in instruction.operands]
             fill_wrapped(computation, opcode, shapes, shape, attrs)
         self.check_recursion()
         # Computations were added when first named; put them back in the order of the text.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text.annotations import (
     COMMON_ATTRS,
     frontend_attributes_text,
@@ -87,14 +86,30 @@ def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
 
 
 def _callees_first(module: HloModule) -> list[HloComputation]:
-    """XLA's parser must have read a computation before one that calls it; the entry stands last."""
-    try:
-        order = module.post_order()
-    except InvalidArgumentError:  # A recursive module has no such order, and must print in errors.
-        return list(module.computations.values())
-    reached = set(order)
-    others = [c for c in module.computations.values() if c not in reached]
-    return [*order[:-1], *others, order[-1]]
+    """All computations, each behind those it calls (XLA reads no other order), else as they are.
+
+    A recursive module has no such order; it still prints, since errors about it quote it.
+    """
+    seen: set[HloComputation] = set()
+    order: list[HloComputation] = []
+    for first in module.computations.values():
+        stack = [] if first in seen else [(first, iter(_called(first)))]
+        seen.add(first)
+        while stack:
+            computation, callees = stack[-1]
+            for callee in callees:
+                if callee not in seen:
+                    seen.add(callee)
+                    stack.append((callee, iter(_called(callee))))
+                    break
+            else:
+                order.append(computation)
+                stack.pop()
+    return order
+
+
+def _called(computation: HloComputation) -> list[HloComputation]:
+    return [c for i in computation.instructions for c in i.called_computations]
 
 
 def _hidden(module: HloModule) -> set[HloComputation]:
