@@ -1,0 +1,1 @@
+"""Linear algebra by LAPACK: cholesky, triangular-solve and the lapack_*_ffi custom calls."""
