@@ -113,26 +113,35 @@ class Client:
         committed = device is not None
         if device is None:
             device = self._devices[0]
-        elif not isinstance(device, Device):
-            raise TypeError(f"device is a {type(device).__name__}, not a Device")
-        elif device.client is not self:
-            raise InvalidArgumentError(
-                f"Cannot copy value to device '{device}' of another client with "
-                f"'{self.platform}' backend"
-            )
+        else:
+            self._check_device(device)
         if not isinstance(host_buffer_semantics, HostBufferSemantics):
             raise TypeError(
                 "host_buffer_semantics is a HostBufferSemantics, not "
                 f"{type(host_buffer_semantics).__name__}"
             )
-        if isinstance(argument, ArrayImpl):
-            return self._array_from_array(argument, device, force_copy)
-        value = host_array(argument)
-        spec = spec_of(value, device)
+        value, spec = argument, None
+        if type(argument) is np.ndarray:
+            spec = device.known_specs.get((argument.dtype, argument.shape))
+        if spec is None:
+            if isinstance(argument, ArrayImpl):
+                return self._array_from_array(argument, device, force_copy)
+            value = host_array(argument)
+            spec = spec_of(value, device)
+            device.known_specs[value.dtype, value.shape] = spec
         share = host_buffer_semantics is _ZERO_COPY and not force_copy
         array = ArrayImpl(spec, host_block(value, spec, self.pool, share=share), committed)
         self.arrays.add(array)
         return array
+
+    def _check_device(self, device: Device) -> None:
+        if not isinstance(device, Device):
+            raise TypeError(f"device is a {type(device).__name__}, not a Device")
+        if device.client is not self:
+            raise InvalidArgumentError(
+                f"Cannot copy value to device '{device}' of another client with "
+                f"'{self.platform}' backend"
+            )
 
     def _array_from_array(self, array: ArrayImpl, device: Device, force_copy: bool) -> ArrayImpl:
         if array.device is device and not force_copy:

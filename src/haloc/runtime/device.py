@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.dtype import DType
@@ -58,6 +60,8 @@ class Device:
         first_memory = len(MEMORY_KINDS) * local_hardware_id
         self._memories = [Memory(self, k, first_memory + i) for i, k in enumerate(MEMORY_KINDS)]
         self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
+        self.known_specs: dict[tuple[np.dtype[Any], tuple[int, ...]], ArraySpec] = {}
+        """The same by NumPy dtype, for types that were found to be HLO's."""
 
     @property
     def platform(self) -> str:
@@ -82,6 +86,7 @@ class Device:
         if found is None:
             if len(self._specs) >= _SPECS_KEPT:
                 self._specs.clear()
+                self.known_specs.clear()
             found = self._specs.setdefault(key, ArraySpec(self, dtype, dims))
         return found
 

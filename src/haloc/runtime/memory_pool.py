@@ -58,8 +58,8 @@ class HostBlock:
 
     is_owned = False
 
-    def __init__(self, array: np.ndarray):
-        self.pointer: int = array.__array_interface__["data"][0]
+    def __init__(self, array: np.ndarray, pointer: int):
+        self.pointer = pointer
         self.size_bytes = array.nbytes
         self.owner = array
 
