@@ -149,7 +149,9 @@ def _join_complex(b: Scalar, index: Indices, read: Read) -> Value:
 def _example(graph: ExampleGraph) -> HloInstruction:
     source = pick_dtype(graph, ANY)
     like = [d for d in sorted(ANY, key=lambda d: d.number) if _family(d) == _family(source)]
-    target, dims = graph.pick(like), graph.dims(high=3)
+    # XLA's parser takes no complex numbers of another width.
+    target = source if source.is_complex else graph.pick(like)
+    dims = graph.dims(high=3)
     operand_dims, result_dims = dims, dims
     if source.bits > target.bits:
         result_dims = (*dims, source.bits // target.bits)

@@ -7,7 +7,7 @@ import numpy as np
 from haloc.ir import dtype as dt
 from haloc.ops import reference_complex as cref
 from haloc.ops.families import elementwise
-from haloc.ops.reference import Array
+from haloc.ops.reference import Array, wide
 from haloc.ops.rules import COMPLEX, FLOAT
 from haloc.ops.table import no_cost
 
@@ -19,7 +19,7 @@ def _real(x: Array) -> Array:
 
 
 def _imag(x: Array) -> Array:
-    return x.imag if x.dtype.kind == "c" else np.zeros_like(x)
+    return x.imag if x.dtype.kind == "c" else np.zeros_like(wide(x))
 
 
 elementwise(

@@ -93,7 +93,7 @@ def _emit_pad(b: Scalar, instruction: HloInstruction, index: Indices, read: Read
 
 
 def _example_pad(graph: ExampleGraph) -> HloInstruction:
-    dtype, dims = pick_dtype(graph, ANY), graph.dims()
+    dtype, dims = pick_dtype(graph, ANY), graph.dims(low=1)  # HLO text cannot pad a scalar.
     padding = []
     for size in dims:
         interior = int(graph.rng.integers(0, 3)) if graph.rng.random() < 0.5 else 0

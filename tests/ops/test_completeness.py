@@ -1,0 +1,61 @@
+"""The op table against the list of all HLO opcodes: `pytest -s` on this file prints the status."""
+
+from __future__ import annotations
+
+import pytest
+
+import haloc.ops  # noqa: F401
+from haloc.ops.opcodes import ARITY, OPCODES
+from haloc.ops.table import OPS, REQUIRED
+
+FIXED_COUNT = {"rng"}
+"""Variadic in XLA's opcode list, though every one of their forms has the operands of the row."""
+
+NOT_YET = {"sharding": "factor rules come with SPMD partitioning"}
+"""Fields that no row has yet."""
+
+
+def test_every_opcode_has_a_row_and_no_row_is_made_up():
+    assert len(OPCODES) == 133
+    assert sorted(OPS) == sorted(OPCODES)
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_arity(opcode):
+    row, count = OPS[opcode], ARITY[opcode]
+    if opcode in FIXED_COUNT:
+        assert not row.is_variadic
+    else:
+        assert (None if row.is_variadic else len(row.operands)) == count
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_each_field_is_there_or_the_row_says_why_not(opcode):
+    row = OPS[opcode]
+    for field in ("infer", "evaluate", "lower", "cost", "example", "effect"):
+        assert getattr(row, field) is not None
+    if not row.missing:
+        assert all(a.codec is not None for a in row.attrs)
+        assert len({a.name for a in row.attrs}) == len(row.attrs)
+    else:
+        assert len(row.missing) > 15, "a reason is a sentence"
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_attribute_defaults_are_immutable(opcode):
+    for a in OPS[opcode].attrs:
+        if a.default is not REQUIRED:
+            hash(a.default)
+
+
+def test_status_page(capsys):
+    missing = {o: OPS[o].missing for o in OPCODES if OPS[o].missing}
+    with capsys.disabled():
+        print(f"\n{len(OPCODES) - len(missing)} of {len(OPCODES)} opcodes run; missing:")
+        reasons: dict[str, list[str]] = {}
+        for opcode, reason in missing.items():
+            reasons.setdefault(reason, []).append(opcode)
+        for reason, opcodes in reasons.items():
+            print(f"  {', '.join(opcodes)}: {reason}")
+    no_sharding = [o for o in OPCODES if not OPS[o].sharding]
+    assert not no_sharding or "sharding" in NOT_YET
