@@ -1,0 +1,97 @@
+"""The pipelines: lists of passes by name, and the order constraints that they must meet."""
+
+from __future__ import annotations
+
+from haloc.errors import NotFoundError
+from haloc.ir.module import HloModule
+from haloc.passes import (  # noqa: F401  (each file registers its passes)
+    algebraic_simplifier,
+    call_inliner,
+    constant_folding,
+    cse,
+    dce,
+    expand,
+    fusion,
+    layout_normalization,
+    optimization_barrier_expander,
+    while_loop_invariant_code_motion,
+    while_loop_simplifier,
+    zero_sized_elimination,
+)
+from haloc.passes.driver import (
+    Before,
+    Fixpoint,
+    PassOptions,
+    PassReport,
+    Pipeline,
+    check_order,
+    run_passes,
+)
+
+SIMPLIFY = Fixpoint(
+    "zero-sized-elimination",
+    "algebraic-simplifier",
+    "constant-folding",
+    "reshape-mover",
+    "transpose-folding",
+    "cse",
+    "control-flow-simplifier",
+    "while-loop-simplifier",
+    "call-inliner",
+    "dce",
+)
+
+CANONICAL: Pipeline = [
+    "layout-normalization",
+    "expand",
+    "call-inliner",
+    "cse",
+    "dce",
+    SIMPLIFY,
+    "while-loop-invariant-code-motion",
+    SIMPLIFY,
+]
+
+CPU: Pipeline = [
+    *CANONICAL,
+    "optimization-barrier-expander",
+    "tuple-simplifier",
+    "dce",
+    "fusion",
+    "dce",
+]
+
+PIPELINES: dict[str, Pipeline] = {"canonical": CANONICAL, "cpu": CPU}
+
+ORDER = [
+    Before(
+        "layout-normalization",
+        "algebraic-simplifier",
+        why="rules compare dimensions and take every array to be row-major",
+    ),
+    Before(
+        "layout-normalization", "fusion", why="generated loops take every array to be row-major"
+    ),
+    Before("expand", "fusion", why="fusion and code generation know no ops that are expanded"),
+    Before("zero-sized-elimination", "fusion", why="a loop has at least one element to compute"),
+    Before("call-inliner", "fusion", why="a kernel cannot reach across a call"),
+    Before("optimization-barrier-expander", "fusion", why="a barrier ends every fusion"),
+    Before("cse", "optimization-barrier-expander", why="barriers keep rematerialised work apart"),
+]
+
+check_order(PIPELINES, ORDER)
+
+
+def run_pipeline(
+    module: HloModule,
+    name: str = "cpu",
+    options: PassOptions | None = None,
+    report: PassReport | None = None,
+) -> PassReport:
+    """Run the pipeline of this name on `module`, in place; returns the (given) report, filled.
+
+    Raises NotFoundError for an unknown name, and what `run_passes` raises.
+    """
+    if name not in PIPELINES:
+        raise NotFoundError(f"no pipeline named {name!r}; there are: {', '.join(PIPELINES)}")
+    return run_passes(module, PIPELINES[name], options, report)
