@@ -8,7 +8,8 @@ from typing import Any
 from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text.cursor import Cursor
 from haloc.ir.sharding import HloSharding, parse_sharding
-from haloc.ops.attrs import Bools, Codec, Raw, Text, quote
+from haloc.ops.attrs import Bools, Codec, Raw, Text
+from haloc.ops.quoting import quote
 
 COMMON_ATTRS: dict[str, Codec] = {
     "parameter_replication": Bools(),

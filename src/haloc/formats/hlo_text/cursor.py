@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from haloc.errors import HloParseError, InvalidArgumentError
-from haloc.ops.attrs import unquote
+from haloc.ops.quoting import unquote
 
 NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import haloc.ops  # noqa: F401  (fills OPS)
@@ -22,9 +22,10 @@ from haloc.formats.hlo_text.annotations import (
 from haloc.formats.hlo_text.async_sugar import THREAD, split_sugar
 from haloc.formats.hlo_text.cursor import NAME, Cursor, did_you_mean
 from haloc.formats.hlo_text.literals import parse_literal
+from haloc.formats.hlo_text.scope import Scope, implicit_parameter, note_parameter, undefined
 from haloc.formats.hlo_text.shapes import ARRAY, intern_array, interned_array, parse_shape_at
 from haloc.ir.dtype import TOKEN
-from haloc.ir.module import HloComputation, HloInstruction
+from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.attrs import Codec
 from haloc.ops.table import OPS, REQUIRED, OpDef
@@ -50,18 +51,6 @@ _ANNOTATIONS: dict[str, Callable[[Cursor], Any]] = {
     "origin": lambda cursor: cursor.group(),
 }
 """Attributes kept in fields of the instruction."""
-
-
-@dataclass(slots=True)
-class Scope:
-    """A computation being read: its instructions by their names in the text."""
-
-    computation: HloComputation
-    names: dict[str, HloInstruction] = field(default_factory=dict)
-    parameters: dict[int, tuple[HloInstruction, int, int]] = field(default_factory=dict)
-    root: HloInstruction | None = None
-    start: int = 0
-    is_fragment: bool = False
 
 
 @dataclass(slots=True)
@@ -110,7 +99,6 @@ class InstructionReader:
         self.cursor = cursor
         self.wrap = wrap
         self.readers: dict[str, _Op] = {}
-        self.at_sharding = 0
 
     # --- One instruction -------------------------------------------------------------------
 
@@ -195,7 +183,7 @@ class InstructionReader:
                 setattr(instruction, key, value)
         scope.computation.add(instruction, name)
         if opcode == "parameter":
-            self._note_parameter(scope, instruction, number_at)
+            note_parameter(cursor, scope, instruction, number_at)
         if op.generic == "async-start":
             self._wrap(instruction, opcode, opcode_at, wrapped)
         return instruction
@@ -234,17 +222,6 @@ class InstructionReader:
         if found is None:
             self.cursor.expected("a parameter number and ')'")
         return int(found[1])
-
-    def _note_parameter(self, scope: Scope, instruction: HloInstruction, at: int) -> None:
-        number = instruction.attrs["parameter_number"]
-        if number in scope.parameters:
-            other = scope.parameters[number][0]
-            self.cursor.fail_at(
-                f"parameter({number}) is already defined as {other.name!r}",
-                at,
-                at + len(str(number)),
-            )
-        scope.parameters[number] = (instruction, at, at + len(str(number)))
 
     def _operands(self, scope: Scope) -> list[HloInstruction]:
         """The operands up to and with the closing parenthesis."""
@@ -295,8 +272,8 @@ class InstructionReader:
         operand = scope.names.get(name)
         if operand is None:
             if stated is None or not scope.is_fragment:
-                self._undefined(scope, name, at)
-            operand = self._implicit_parameter(scope, name, stated)
+                undefined(cursor, scope, name, at)
+            operand = implicit_parameter(cursor, scope, name, stated)
         if stated is not None and not stated.compatible(operand.shape):
             cursor.fail_at(
                 f"operand {name!r} is stated as {stated.to_string(False)}, but it is defined as "
@@ -305,28 +282,6 @@ class InstructionReader:
                 cursor.pos,
             )
         return operand
-
-    def _implicit_parameter(self, scope: Scope, name: str, shape: Shape) -> HloInstruction:
-        number = len(scope.parameters)
-        parameter = HloInstruction("parameter", shape, (), {"parameter_number": number}, name)
-        scope.names[name] = scope.computation.add(parameter)
-        scope.parameters[number] = (parameter, self.cursor.pos, self.cursor.pos)
-        return parameter
-
-    def _undefined(self, scope: Scope, name: str, at: int) -> NoReturn:
-        text = self.cursor.text
-        end = text.find("}\n", at)
-        later = re.compile(rf"%?{re.escape(name)}\s*=\s*[a-z(]").search(
-            text, at, len(text) if end < 0 else end
-        )
-        if later:
-            line = text.count("\n", 0, later.start()) + 1
-            message = f"{name!r} is used before it is defined, in line {line}"
-        else:
-            hint = did_you_mean(name, list(scope.names))
-            where = scope.computation.name
-            message = f"{name!r} is not defined in computation {where!r}{hint}"
-        self.cursor.fail_at(message, at, at + len(name))
 
     # --- Attributes ------------------------------------------------------------------------
 
@@ -379,7 +334,7 @@ class InstructionReader:
                 cursor.expected("an instruction's name")
             before = scope.names.get(word[1])
             if before is None:
-                self._undefined(scope, word[1], word.start(1))
+                undefined(cursor, scope, word[1], word.start(1))
             found.append(before)
             if not cursor.accept(","):
                 cursor.expect("}")

@@ -8,7 +8,8 @@ from typing import Any
 from haloc.formats.hlo_text.async_sugar import THREAD, fill_wrapped
 from haloc.formats.hlo_text.cursor import NAME, Cursor, did_you_mean
 from haloc.formats.hlo_text.header import parse_header_attrs, parse_tables
-from haloc.formats.hlo_text.instructions import InstructionReader, Scope
+from haloc.formats.hlo_text.instructions import InstructionReader
+from haloc.formats.hlo_text.scope import Scope
 from haloc.formats.hlo_text.shapes import parse_shape_at
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
