@@ -23,8 +23,16 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from haloc.codegen.kernel import Kernel
 from haloc.codegen.target import host_target
 from haloc.cpu.contraction.dot import dot_kernel
+from haloc.cpu.contraction.convolution import convolution_kernel
 from haloc.ir import dtype as dt
 from haloc.ir.shape import Shape
+from haloc.ops.attrs import ConvDims, WindowDim
+from tests.cpu.contraction.test_convolution import (
+    NCHW,
+    SAME,
+    convolution_instruction,
+    plain_labels,
+)
 from tests.cpu.contraction.test_dot import dot_instruction, random_array
 from tests.cpu.kernel_runner import compile_kernel
 
@@ -121,7 +129,60 @@ def shapes() -> None:
         dot_row(f"{dtype} 512", (512, 512), (512, 512), dtype, result)
 
 
-RUNS = {"dot": dots, "shapes": shapes}
+def conv_row(label: str, labels, window, batch, features, spatial, dtype=dt.F32, **groups) -> None:
+    instruction = convolution_instruction(
+        labels, window, (dtype,) * 3, batch, features, spatial, **groups
+    )
+    rng = np.random.default_rng(0)
+    arrays = [aligned(random_array(rng, dtype, o.shape.dims)) for o in instruction.operands]
+    out = aligned(np.zeros(instruction.shape.dims, dtype.numpy))
+    kernel = convolution_kernel(instruction, target=host_target())
+    start = time.perf_counter()
+    call = caller(kernel, [*arrays, out])
+    compile_ms = (time.perf_counter() - start) * 1e3
+    ms = best_ms(call)
+    in_features = arrays[1].shape[instruction.attrs["dim_labels"].kernel_input_feature]
+    taps = np.prod([w.size for w in window], dtype=float)
+    flops = 2 * out.size * in_features * taps
+    print(
+        f"{label:36s} {ms:9.4f} ms {flops / ms / 1e6:8.1f} GFLOP/s   "
+        f"[{len(kernel.text) // 1024} KB, compile {compile_ms:.0f} ms]",
+        flush=True,
+    )
+
+
+def convolutions() -> None:
+    nhwc, nchw = plain_labels(2), NCHW
+    same, seven = (SAME, SAME), (WindowDim(7, 2, 3, 3),) * 2
+    one = (WindowDim(1), WindowDim(1))
+    conv_row("3x3 8x56x56x64", nhwc, same, 8, (64, 64), (56, 56))
+    conv_row("3x3 8x56x56x64 bf16", nhwc, same, 8, (64, 64), (56, 56), dt.BF16)
+    conv_row("3x3 8x56x56x64 nchw", nchw, same, 8, (64, 64), (56, 56))
+    conv_row("3x3 8x14x14x256", nhwc, same, 8, (256, 256), (14, 14))
+    conv_row("7x7 s2 8x224x224x3->64", nhwc, seven, 8, (3, 64), (224, 224))
+    conv_row("1x1 8x56x56x64->256", nhwc, one, 8, (64, 256), (56, 56))
+    conv_row("1x1 8x56x56x256->64 nchw", nchw, one, 8, (256, 64), (56, 56))
+    conv_row("digits 3x3 64x8x8x1->16", nhwc, same, 64, (1, 16), (8, 8))
+    conv_row("digits 3x3 64x8x8x16->32", nhwc, same, 64, (16, 32), (8, 8))
+    transposed = (WindowDim(3, 1, 1, 2, 2),) * 2
+    conv_row("transposed 3x3 8x28x28x64", nhwc, transposed, 8, (64, 64), (28, 28))
+    wgrad = ConvDims(3, 0, (1, 2), 0, 3, (1, 2), 2, 3, (0, 1))
+    conv_row(
+        "weight gradient 3x3 8x56x56x64",
+        wgrad,
+        (WindowDim(56, 1, 1, 1),) * 2,
+        64,
+        (8, 64),
+        (56, 56),
+    )
+    conv_row("grouped 32x4 8x56x56x128", nhwc, same, 8, (128, 128), (56, 56), feature_groups=32)
+    conv_row("depthwise 3x3 8x56x56x144", nhwc, same, 8, (144, 144), (56, 56), feature_groups=144)
+    one_d = (WindowDim(4, 1, 3, 0),)
+    conv_row("causal 1-d 4x2048x512 depthwise", plain_labels(1), one_d, 4, (512, 512), (2048,),
+             feature_groups=512)  # fmt: skip
+
+
+RUNS = {"dot": dots, "shapes": shapes, "conv": convolutions}
 
 if __name__ == "__main__":
     assert ctypes.sizeof(ctypes.c_void_p) == 8

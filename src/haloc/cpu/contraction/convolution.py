@@ -111,8 +111,8 @@ def convolution_product(instruction: HloInstruction) -> Product:
 class _Views:
     """Builds the three views. Coordinates are numbered as the arrays' dimensions are.
 
-    Batch index: groups (and images, when exchanged). Positions: (images,) out spatial. Contracted:
-    the image's spatial dimensions and features, in the order they have in the image's memory.
+    Batch index: groups (and images, when exchanged). Positions: (images and) out spatial.
+    Contracted: window spatial and features. Both in the order their dimensions have in the image.
     """
 
     def __init__(self, geometry: Geometry, is_exchanged: bool):
@@ -122,6 +122,14 @@ class _Views:
         of_dim = {labels.input_feature: "feature"}
         of_dim |= {d: str(i) for i, d in enumerate(labels.input_spatial)}
         self.contracted = [of_dim[d] for d in sorted(of_dim)]
+
+    def _positions(self, images: Axis, spatial: Sequence[Axis]) -> tuple[Axis, ...]:
+        """The axes of an output position, in the order the dimensions have in the image."""
+        labels = self.geometry.labels
+        placed = dict(zip(labels.input_spatial, spatial, strict=True))
+        if not self.is_exchanged:
+            placed[labels.input_batch] = images
+        return tuple(placed[d] for d in sorted(placed))
 
     def image(self, dtype: DType) -> View:
         geometry, labels = self.geometry, self.geometry.labels
@@ -147,7 +155,7 @@ class _Views:
         images, groups = Axis(geometry.batch, {batch: 1}), Axis(geometry.groups, g_steps)
         axes = {
             "g": (groups, images) if self.is_exchanged else (groups,),
-            "x": tuple(positions) if self.is_exchanged else (images, *positions),
+            "x": self._positions(images, positions),
             "k": tuple(taps[name] for name in self.contracted),
         }
         return _rows_joined(simplified(View(dtype, tuple(coordinates), axes)))
@@ -176,13 +184,13 @@ class _Views:
         feature = labels.output_feature
         images = Axis(geometry.batch, {labels.output_batch: 1})
         spatial = zip(labels.output_spatial, geometry.out_spatial, strict=True)
-        positions = tuple(Axis(size, {d: 1}) for d, size in spatial)
+        positions = [Axis(size, {d: 1}) for d, size in spatial]
         features = (Axis(geometry.out_features, {feature: 1}),)
         groups = Axis(geometry.groups, {feature: geometry.out_features})
         if self.is_exchanged:
-            axes = {"g": (groups, images), "x": features, "k": positions}
+            axes = {"g": (groups, images), "x": features, "k": self._positions(images, positions)}
         else:
-            axes = {"g": (groups,), "x": (images, *positions), "k": features}
+            axes = {"g": (groups,), "x": self._positions(images, positions), "k": features}
         return simplified(View(dtype, coordinates, axes))
 
 

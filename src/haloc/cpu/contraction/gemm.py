@@ -10,7 +10,7 @@ from haloc.cpu.contraction import elements
 from haloc.cpu.contraction.finish import finish_function
 from haloc.cpu.contraction.micro import Side, micro_kernel
 from haloc.cpu.contraction.pack import Panels, pack_function, run_group
-from haloc.cpu.contraction.plan import NS_PER_FLOP, Plan, Product, make_plan
+from haloc.cpu.contraction.plan import NS_PER_FLOP, NS_PER_PACKED, Plan, Product, make_plan
 from haloc.cpu.contraction.text import I64, Code
 from haloc.cpu.contraction.view import View
 
@@ -50,6 +50,10 @@ class _Emitter:
             tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex, "x"
         )
         self.rhs_panel_count = ceil(product.n / tile.columns)
+        # Long rows of several panels at a time read memory better, as long as units remain.
+        many = self.rhs_panel_count * product.batch // 16
+        self.unit_panels = max(1, min(many, 8, self.rhs_panel_count))
+        self.pack_units = ceil(self.rhs_panel_count / self.unit_panels)
         self.rhs_elements = self.rhs_panel_count * panel
 
     def kernel(self) -> Kernel:
@@ -59,8 +63,8 @@ class _Emitter:
         scratch_bytes = 0
         if plan.rhs_packed and not plan.rhs_local:
             parts.insert(0, self._pack_phase())
-            extent = product.batch * self.rhs_panel_count
-            cost = self.rhs_panels.panel_step * 0.5
+            extent = product.batch * self.pack_units
+            cost = self.rhs_panels.panel_step * self.unit_panels * NS_PER_PACKED
             phases.append(Phase(f"{PREFIX}_pack", extent, cost))
             scratch_bytes = product.batch * self.rhs_elements * self.size
         extent = product.batch * plan.units_per_batch
@@ -107,15 +111,17 @@ class _Emitter:
         )
 
     def _pack_phase(self) -> str:
-        """Unit u packs panel u % count of batch u // count into scratch."""
-        code, count = Code(self.declares), self.rhs_panel_count
+        """Unit u packs group u % count of panels of batch u // count into scratch."""
+        code, count = Code(self.declares), self.pack_units
         with code.loop("%begin", "%end") as (unit, _):
-            batch, panel = code.div(unit, count), code.mod(unit, count)
-            to = code.offset(
-                self.plan.tile.type, "%scratch", code.mul(unit, self.rhs_panels.panel_step)
+            batch, group = code.div(unit, count), code.mod(unit, count)
+            panel = code.add(
+                code.mul(batch, self.rhs_panel_count), code.mul(group, self.unit_panels)
             )
-            columns = self.plan.tile.columns
-            first = code.mul(panel, columns)
+            at = code.mul(panel, self.rhs_panels.panel_step)
+            to = code.offset(self.plan.tile.type, "%scratch", at)
+            columns = self.plan.tile.columns * self.unit_panels
+            first = code.mul(group, columns)
             last = code.min(code.add(first, columns), self.product.n)
             self._pack_rhs(code, batch, first, code.sub(last, first), to)
         return self._phase(code, f"{PREFIX}_pack")

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from haloc.cpu.contraction import elements
-from haloc.cpu.contraction.text import I64, Code, vector
+from haloc.cpu.contraction.pack_blocks import BlockPacker, BlockPacking, block_packing
+from haloc.cpu.contraction.text import I64, Code
 from haloc.cpu.contraction.view import View, added
 
 
@@ -68,25 +69,12 @@ def pack_function(
     packer = _Packer(code, view, panels, symbol)
     fixed = view.flat_sums(code, "g", "%g")
     width = panels.width // panels.pair
-    along_k = packer.run == "k"
-    with code.loop(0, "%xn", width) as (first, _):
+    done = packer.whole_rows(fixed)
+    with code.loop(done, "%xn", width) as (first, _):
         panel_offset = code.mul(code.div(first, width), panels.panel_step)
         panel = code.offset(panels.type, "%dst", panel_offset)
         x0, here = code.add("%x0", first), code.min(width, code.sub("%xn", first))
-        if along_k:
-            with code.loop(0, here) as (i, _):
-                line = code.offset(panels.type, panel, code.mul(i, packer.x_step))
-                sums = added(code, fixed, view.flat_sums(code, "x", code.add(x0, i)))
-                packer.line(sums, "%k0", "%kn", line)
-            with code.loop(here, width) as (i, _):
-                line = code.offset(panels.type, panel, code.mul(i, packer.x_step))
-                packer.zero(line, 0, "%kn")
-        else:
-            with code.loop(0, "%kn") as (i, _):
-                line = code.offset(panels.type, panel, code.mul(i, packer.k_step))
-                sums = added(code, fixed, view.flat_sums(code, "k", code.add("%k0", i)))
-                packer.line(sums, x0, here, line)
-                packer.zero(line, here, width)
+        packer.panel(fixed, x0, here, panel)
     i64s = [f"i64 %{n}" for n in ("g", "x0", "xn", "k0", "kn")]
     text = code.function(symbol, ["ptr %src", *i64s, "ptr %dst"], attributes)
     return packer.copy_text(declares, attributes) + text
@@ -103,6 +91,9 @@ class _Packer:
         self.x_step = panels.x_step * panels.pair
         self.k_step = panels.k_step * panels.pair
         self.step = self.k_step if self.run == "k" else self.x_step
+        self.width = panels.width // panels.pair
+        form = block_packing(view, panels.type, panels.lanes, panels.x_step)
+        self.form = None if panels.is_paired else form
         self.copy_symbol = f"{symbol}_run"
         axes = view.groups[self.run]
         self.axis_steps: Mapping[int, int] = axes[-1].steps if axes else {}
@@ -112,6 +103,49 @@ class _Packer:
             view.coordinates[c].size is not None and (s < 0 or view.coordinates[c].dilation > 1)
             for c, s in self.axis_steps.items()
         )
+
+    def whole_rows(self, fixed: Mapping[int, I64]) -> I64:
+        """Pack whole panels of an operand whose x is contiguous; returns the number of x done."""
+        if self.form is not BlockPacking.ROWS:
+            return 0
+        code, width = self.code, self.width
+        done = code.sub("%xn", code.mod("%xn", width))
+        blocks = BlockPacker(code, self.view, self.panels.type, width)
+        blocks.rows(blocks.base(fixed, "%x0", "%k0"), done, self.panels.panel_step)
+        return done
+
+    def panel(self, fixed: Mapping[int, I64], x0: I64, here: I64, panel: str) -> None:
+        """x0 <= x < x0 + here, zeros up to the panel's width, for all k of the block."""
+        code, panels = self.code, self.panels
+        if self.form is not BlockPacking.TRANSPOSE:
+            self._lines(fixed, x0, here, panel, 0)
+            return
+        is_whole = code.ins(f"icmp eq i64 {here}, {self.width}")
+        with code.when(is_whole):
+            blocks = BlockPacker(code, self.view, panels.type, self.width)
+            done = blocks.transposes(blocks.base(fixed, x0, "%k0"), panel, panels.lanes)
+            self._lines(fixed, x0, self.width, panel, done)
+        with code.when(code.ins(f"xor i1 {is_whole}, true")):
+            self._lines(fixed, x0, here, panel, 0)
+
+    def _lines(self, fixed: Mapping[int, I64], x0: I64, here: I64, panel: str, done: I64) -> None:
+        """The panel line by line, from `done` k on."""
+        code, view, type = self.code, self.view, self.panels.type
+        if self.run == "k":
+            count = code.sub("%kn", done)
+            with code.loop(0, here) as (i, _):
+                at = code.add(code.mul(i, self.x_step), code.mul(done, self.k_step))
+                sums = added(code, fixed, view.flat_sums(code, "x", code.add(x0, i)))
+                self.line(sums, code.add("%k0", done), count, code.offset(type, panel, at))
+            with code.loop(here, self.width) as (i, _):
+                line = code.offset(type, panel, code.mul(i, self.x_step))
+                self.zero(line, done, "%kn")
+            return
+        with code.loop(done, "%kn") as (i, _):
+            line = code.offset(type, panel, code.mul(i, self.k_step))
+            sums = added(code, fixed, view.flat_sums(code, "k", code.add("%k0", i)))
+            self.line(sums, x0, here, line)
+            self.zero(line, here, self.width)
 
     def line(self, sums: Mapping[int, I64], begin: I64, count: I64, dst: str) -> None:
         """Elements begin <= j < begin + count along the run group, to dst, dst + step, ..."""
@@ -279,6 +313,3 @@ def zero_of(type: str, width: int = 1) -> str:
     if width > 1:
         return "zeroinitializer"
     return "0.0" if type in ("float", "double") else "0"
-
-
-__all__ = ["Panels", "pack_function", "run_group", "vector", "zero_of"]

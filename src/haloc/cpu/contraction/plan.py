@@ -21,6 +21,7 @@ SUMS_BYTES = 224 << 10
 LOCAL_BYTES = 128 << 10
 """How large a right-hand side is packed by each unit for itself, on the stack."""
 NS_PER_FLOP = 0.01
+NS_PER_PACKED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
