@@ -1,0 +1,183 @@
+"""CompileOptions, ExecutableBuildOptions, DebugOptions: defaults, checks, what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.xla_client import (
+    CompileOptions,
+    DeviceAssignment,
+    ExecutableBuildOptions,
+    Shape,
+    make_interpreter_client,
+)
+from tests.runtime.programs import ADD
+
+
+def load(options: CompileOptions, num_devices: int = 1) -> Any:
+    client = make_interpreter_client(num_devices=num_devices)
+    return client.compile_and_load(ADD, client.devices(), options)
+
+
+def test_defaults() -> None:
+    options = CompileOptions()
+    assert options.argument_layouts is None
+    assert (options.num_replicas, options.num_partitions) == (1, 1)
+    assert options.device_assignment is None
+    assert options.env_option_overrides == []
+    assert options.profile_version == 0
+    assert not options.compile_portable_executable
+    assert not options.parameter_is_tupled_arguments
+    build = options.executable_build_options
+    assert build.fdo_profile == b""
+    assert build.result_layout is None
+    assert not build.use_spmd_partitioning
+    assert build.auto_spmd_partitioning_mesh_shape == []
+    debug = build.debug_options
+    assert debug.xla_backend_optimization_level == 3
+    assert debug.xla_cpu_fast_math_honor_nans is True
+    assert debug.xla_dump_max_hlo_modules == -1
+    assert debug.xla_gpu_cuda_data_dir == "./cuda_sdk_lib"
+
+
+def test_counts_are_the_build_options() -> None:
+    options = CompileOptions()
+    options.num_replicas = 2
+    assert options.executable_build_options.num_replicas == 2
+    options.tuple_arguments = True
+    assert options.parameter_is_tupled_arguments
+
+
+def test_build_options_can_be_assigned() -> None:
+    build = ExecutableBuildOptions()
+    build.debug_options.xla_backend_optimization_level = 2
+    options = CompileOptions()
+    options.executable_build_options = build
+    assert options.flags().xla_backend_optimization_level == 2
+    assert repr(build).startswith("ExecutableBuildOptions{device_ordinal=-1, result_layout=nullopt")
+
+
+def test_overrides_win_over_debug_options() -> None:
+    options = CompileOptions()
+    options.executable_build_options.debug_options.xla_backend_optimization_level = 2
+    options.env_option_overrides = [("xla_backend_optimization_level", "1")]
+    assert options.flags().xla_backend_optimization_level == 1
+
+
+def test_debug_options_start_from_xla_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    debug = CompileOptions().executable_build_options.debug_options
+    assert debug.xla_backend_optimization_level == 0
+
+
+def test_pickle() -> None:
+    options = CompileOptions()
+    options.num_partitions = 3
+    options.executable_build_options.debug_options.xla_dump_to = "x"
+    copy = pickle.loads(pickle.dumps(options))
+    assert copy.num_partitions == 3
+    assert copy.executable_build_options.debug_options.xla_dump_to == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("xla_cpu_enable_fast_math", True),
+        ("xla_cpu_fast_math_honor_infs", False),
+        ("xla_dump_hlo_as_proto", True),
+        ("xla_dump_hlo_pass_re", ".*"),
+        ("xla_enable_hlo_passes_only", "cse"),
+        ("xla_llvm_disable_expensive_passes", True),
+    ],
+)
+def test_debug_options_not_acted_on_are_refused_by_name(name: str, value: object) -> None:
+    debug = ExecutableBuildOptions().debug_options
+    with pytest.raises(UnimplementedError, match=f"DebugOptions.{name}="):
+        setattr(debug, name, value)
+    setattr(debug, name, getattr(debug, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_replicas", 2),
+        ("use_auto_spmd_partitioning", True),
+        ("exec_time_optimization_effort", 0.5),
+        ("memory_fitting_level", 1),
+    ],
+)
+def test_build_options_not_acted_on_are_refused_by_name(name: str, value: object) -> None:
+    options = CompileOptions()
+    setattr(options.executable_build_options, name, value)
+    with pytest.raises(UnimplementedError, match=f"{name}={value}"):
+        load(options)
+
+
+def test_partitions_need_spmd() -> None:
+    options = CompileOptions()
+    options.num_partitions = 2
+    with pytest.raises(InvalidArgumentError, match="num_partitions=2 but SPMD partitioning not"):
+        load(options)
+    options.executable_build_options.use_spmd_partitioning = True
+    with pytest.raises(UnimplementedError, match="num_partitions=2"):
+        load(options)
+
+
+def test_fdo_profile_and_portable_are_refused() -> None:
+    options = CompileOptions()
+    options.compile_portable_executable = True
+    with pytest.raises(UnimplementedError, match="compile_portable_executable"):
+        load(options)
+    options = CompileOptions()
+    options.executable_build_options.fdo_profile = b"x"
+    with pytest.raises(UnimplementedError, match="fdo_profile"):
+        load(options)
+    with pytest.raises(UnimplementedError, match="compilation_environments"):
+        options.executable_build_options.compilation_environments_from_serialized_proto(b"x")
+
+
+def test_a_device_assignment_chooses_the_device() -> None:
+    options = CompileOptions()
+    options.device_assignment = DeviceAssignment.create(np.array([[1]]))
+    executable = load(options, num_devices=2)
+    assert [d.id for d in executable.local_devices()] == [1]
+
+
+def test_row_major_layouts_are_accepted() -> None:
+    options = CompileOptions()
+    options.argument_layouts = [Shape("f32[3]{0}"), Shape("f32[3]")]
+    options.executable_build_options.result_layout = Shape("f32[3]{0}")
+    load(options)
+
+
+def test_layouts_must_fit() -> None:
+    options = CompileOptions()
+    options.argument_layouts = [Shape("f32[3]")]
+    with pytest.raises(InvalidArgumentError, match="specify 1 argument layouts, but computation"):
+        load(options)
+    options.argument_layouts = [Shape("f32[3]"), Shape("f32[4]")]
+    with pytest.raises(InvalidArgumentError, match=r"argument_layouts\[1\] is f32\[4\]"):
+        load(options)
+
+
+def test_other_layouts_are_refused() -> None:
+    client = make_interpreter_client()
+    options = CompileOptions()
+    options.argument_layouts = [Shape("f32[2,3]{0,1}")]
+    text = "HloModule m\nENTRY e { ROOT x = f32[2,3] parameter(0) }"
+    with pytest.raises(UnimplementedError, match=r"argument_layouts\[0\]=f32\[2,3\]\{0,1\}"):
+        client.compile_and_load(text, client.devices(), options)
+
+
+def test_device_assignment_says_itself() -> None:
+    assignment = DeviceAssignment.create(np.array([[0, 1], [2, 3]]))
+    assert (assignment.replica_count(), assignment.computation_count()) == (2, 2)
+    assert assignment.serialize().hex() == "080210021a040a0200021a040a020103"
+    assert repr(assignment) == (
+        "DeviceAssignment{replica_count=2, computation_count=2, Computation0{0 2} Computation1{1 3}}"
+    )
