@@ -38,10 +38,15 @@ def dot_product(instruction: HloInstruction) -> Product:
     batch = prod(lhs.dims[d] for d in lhs_batch)
     m, n = prod(lhs.dims[d] for d in lhs_free), prod(rhs.dims[d] for d in rhs_free)
     out_view = dense_view(out.dtype, (batch, m, n), {"g": (0,), "x": (1,), "k": (2,)})
+    buffers = (0, 1, 2)
+    if n == 1 and lhs_view.stride("x") == 1 and lhs_view.stride("k") != 1:
+        # A transposed matrix times a vector: its rows are read as they lie, as columns.
+        lhs_view, rhs_view, buffers = rhs_view, lhs_view, (1, 0, 2)
+        out_view = dense_view(out.dtype, (batch, m, n), {"g": (0,), "x": (2,), "k": (1,)})
     if not out.dtype.is_complex:
-        return Product(lhs_view, rhs_view, out_view, type, (0, 1, 2))
+        return Product(lhs_view, rhs_view, out_view, type, buffers)
     lhs_view, out_view = lhs_view.with_components(), out_view.with_components()
-    return Product(lhs_view, rhs_view, out_view, type, (0, 1, 2), is_complex=True)
+    return Product(lhs_view, rhs_view, out_view, type, buffers, is_complex=True)
 
 
 def zeros_kernel(out: Shape, operands: int) -> Kernel:

@@ -8,6 +8,7 @@ from haloc.codegen.kernel import PREFIX, Kernel, Phase
 from haloc.codegen.target import Target
 from haloc.cpu.contraction import elements
 from haloc.cpu.contraction.finish import finish_function
+from haloc.cpu.contraction.inner import inner_kernel
 from haloc.cpu.contraction.micro import Side, micro_kernel
 from haloc.cpu.contraction.pack import Panels, pack_function, run_group
 from haloc.cpu.contraction.plan import NS_PER_FLOP, NS_PER_PACKED, Plan, Product, make_plan
@@ -84,9 +85,10 @@ class _Emitter:
             else _memory_side(product.lhs)
         )
         rhs = Side(1, self.rhs_panels.k_step) if plan.rhs_packed else _memory_side(product.rhs)
+        tile_kernel = inner_kernel if plan.is_inner else micro_kernel
         declares, internal = self.declares, self.internal
         parts = [
-            micro_kernel(f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal),
+            tile_kernel(f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal),
             finish_function(
                 f"{PREFIX}_finish", plan.tile, product.out, product.epilogue, declares, internal
             ),

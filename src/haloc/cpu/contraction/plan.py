@@ -20,6 +20,10 @@ SUMS_BYTES = 224 << 10
 """What a unit's unfinished sums may take, on the stack."""
 LOCAL_BYTES = 128 << 10
 """How large a right-hand side is packed by each unit for itself, on the stack."""
+UNIT_BYTES = 256 << 10
+"""What a unit that works at memory's speed reads of its larger operand."""
+INNER_ROWS = 8
+"""Up to so many rows or columns are summed along k in vector lanes."""
 NS_PER_FLOP = 0.01
 NS_PER_PACKED = 0.3
 
@@ -70,7 +74,8 @@ class Product:
 class Plan:
     """tile: the micro-kernel's. k_block: values of k summed at a time. m_block, n_block: rows and
     columns of a unit's block. lhs_packed, rhs_packed: read through panels, or straight from memory.
-    rhs_local: each unit packs the right-hand side it needs, else a phase of its own does."""
+    rhs_local: each unit packs the right-hand side it needs, else a phase of its own does.
+    is_inner: `inner_kernel`, whose tile's vectors are columns, instead of `micro_kernel`."""
 
     tile: TileShape
     k_block: int
@@ -81,6 +86,7 @@ class Plan:
     rhs_local: bool
     m_units: int
     n_units: int
+    is_inner: bool = False
 
     @property
     def units_per_batch(self) -> int:
@@ -95,7 +101,7 @@ def tile_shape(product: Product, target: Target) -> TileShape:
     registers = 32 if target.vector_bytes == 64 else 16
     best: tuple[float, int, TileShape] | None = None
     for rows in range(1, 15):
-        for vectors in range(1, 9):
+        for vectors in range(1, 9 if rows > 1 else 17):
             if rows * vectors + vectors + 1 > registers:
                 continue
             cycles = max(rows * vectors / 2, (rows + vectors) / 2, 4)
@@ -116,6 +122,51 @@ def _balanced(total: int, limit: int, multiple: int) -> int:
 
 
 def make_plan(product: Product, target: Target) -> Plan:
+    if _is_inner(product, target):
+        return _inner_plan(product, target)
+    return _outer_plan(product, target)
+
+
+def _is_inner(product: Product, target: Target) -> bool:
+    """Whether k is contiguous in both operands and one is too small to repay packing the other."""
+    views = (product.lhs, product.rhs)
+    if product.is_complex or any(elements.is_tabled(v.dtype) for v in views):
+        return False
+    if any(v.stride("k") != 1 or v.stride("x") is None for v in views):
+        return False
+    return product.k >= target.lanes(elements.type_bytes(product.type)) and (
+        min(product.m, product.n) <= INNER_ROWS
+    )
+
+
+def _inner_plan(product: Product, target: Target) -> Plan:
+    """The tile with the fewest loads and multiply-adds; units read about UNIT_BYTES."""
+    registers = 32 if target.vector_bytes == 64 else 16
+    shapes = [
+        (rows, columns)
+        for rows in range(1, min(product.m, 8) + 1)
+        for columns in range(1, min(product.n, 8) + 1)
+        if rows * columns + rows + columns <= registers
+    ]
+
+    def cycles(shape: tuple[int, int]) -> float:
+        rows, columns = shape
+        tiles = ceil(product.m / rows) * ceil(product.n / columns)
+        return tiles * max(rows * columns, rows + columns, 2)
+
+    rows, columns = min(shapes, key=lambda s: (cycles(s), -s[0] * s[1]))
+    tile = TileShape(product.type, rows, columns, 1)
+    size = product.lhs.dtype.byte_size
+    limit = max(1, UNIT_BYTES // (product.k * size))
+    m_block = _balanced(product.m, max(limit, 8), rows)
+    n_block = _balanced(product.n, max(limit, 8), columns)
+    m_units, n_units = ceil(product.m / m_block), ceil(product.n / n_block)
+    return Plan(
+        tile, product.k, m_block, n_block, False, False, False, m_units, n_units, is_inner=True
+    )
+
+
+def _outer_plan(product: Product, target: Target) -> Plan:
     tile = tile_shape(product, target)
     size = elements.type_bytes(tile.type)
     k_limit = max(64, L1_BYTES // (tile.columns * size))
