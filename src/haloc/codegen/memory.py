@@ -106,12 +106,10 @@ class Memory(ScalarCore):
         expr, dtype = self.real_expr(value), value.dtype
         if is_narrow(dtype):
             return encode(expr, dtype).reg
-        # A sub-byte integer's upper bits in memory are those of the number: sign or zero.
-        return expr.cast("sext" if dtype.is_signed else "zext", memory_element(dtype)).reg
+        # A sub-byte integer's upper bits in memory are zero, signed or not, as ml_dtypes has it.
+        return expr.cast("zext", memory_element(dtype)).reg
 
-    def _load(
-        self, pointer: Reg, type: str, element: str, mask: Reg | None, hoist: bool
-    ) -> Reg:
+    def _load(self, pointer: Reg, type: str, element: str, mask: Reg | None, hoist: bool) -> Reg:
         op = self.builder.op if hoist else self.builder.op_here
         align = _BYTES[element]
         if mask is None:
@@ -174,9 +172,7 @@ class Memory(ScalarCore):
 
     def _as_vector(self, reg: Reg) -> Reg:
         type = f"<1 x {reg.type}>"
-        return self.builder.op(
-            type, f"insertelement {type} poison, {reg.type} {{0}}, i64 0", reg
-        )
+        return self.builder.op(type, f"insertelement {type} poison, {reg.type} {{0}}, i64 0", reg)
 
     def _interleave(self, a: Reg, b: Reg) -> Reg:
         """a0 b0 a1 b1 ..."""

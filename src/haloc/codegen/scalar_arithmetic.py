@@ -9,9 +9,9 @@ from haloc.codegen.scalar_complex import (
     complex_sign,
 )
 from haloc.codegen.scalar_expr import Expr
-from haloc.codegen.scalar_value import LlvmValue, ScalarCore, is_narrow
+from haloc.codegen.scalar_value import LlvmValue, ScalarCore
 from haloc.errors import UnimplementedError
-from haloc.ir.dtype import BF16, F16, F32, S16, S32, S64, DType
+from haloc.ir.dtype import BF16, F8E8M0FNU, F16, F32, S16, S32, S64, DType
 
 INTEGER_OF = {16: S16, 32: S32, 64: S64}
 
@@ -203,8 +203,8 @@ class Arithmetic(ScalarCore):
         if not dtype.is_float:
             raise UnimplementedError(f"reduce-precision: not of {dtype}")
         bits = self.bitcast(x, INTEGER_OF[dtype.bits]) if dtype.bits >= 16 else None
-        if bits is None:  # no format of its own to cut: go through f32
-            widened = LlvmValue(F32, x.width, x.reg)
+        if bits is None:  # 8 bits and less are cut as f16, as XLA does; f16 cannot hold f8e8m0fnu
+            widened = LlvmValue(F32 if dtype is F8E8M0FNU else F16, x.width, x.reg)
             cut = self.reduce_precision(widened, exponent_bits, mantissa_bits)
             return self.rounded(dtype, self.real_expr(cut))
         source = {16: (5, 10), 32: (8, 23), 64: (11, 52)}[dtype.bits]

@@ -94,8 +94,10 @@ class Conversion(ScalarCore):
         return self._from_integer(x, dtype)
 
     def _to_complex(self, x: LlvmValue, dtype: DType) -> LlvmValue:
-        parts = [self.convert(part(x), dtype.real) for part in (self.real, self.imag)]
-        return self.wrap(dtype, self.real_expr(parts[0]), self.real_expr(parts[1]))
+        real = self.real_expr(self.convert(self.real(x), dtype.real))
+        if not x.dtype.is_complex:
+            return self.wrap(dtype, real, real.like(0.0))
+        return self.wrap(dtype, real, self.real_expr(self.convert(self.imag(x), dtype.real)))
 
     def _from_integer(self, x: LlvmValue, dtype: DType) -> LlvmValue:
         a = self.real_expr(x)

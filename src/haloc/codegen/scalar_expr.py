@@ -100,7 +100,9 @@ class Expr:
 
     def raw(self, type: str, template: str, *others: Expr) -> Expr:
         """Any pure instruction; {0} is this register."""
-        return Expr(self.builder, self.builder.op(type, template, self.reg, *[o.reg for o in others]))
+        return Expr(
+            self.builder, self.builder.op(type, template, self.reg, *[o.reg for o in others])
+        )
 
     def binary(self, opcode: str, other: Expr | float) -> Expr:
         return self.raw(self.type, f"{opcode} {self.type} {{0}}, {{1}}", self._of(other))
@@ -108,7 +110,9 @@ class Expr:
     def call(self, intrinsic: str, *others: Expr | float) -> Expr:
         """llvm.<intrinsic> overloaded on this type."""
         registers = [self._of(o).reg for o in others]
-        return Expr(self.builder, self.builder.intrinsic(intrinsic, self.type, self.reg, *registers))
+        return Expr(
+            self.builder, self.builder.intrinsic(intrinsic, self.type, self.reg, *registers)
+        )
 
     def call_flag(self, intrinsic: str, flag: str = "false") -> Expr:
         """llvm.<intrinsic>(x, i1 flag): ctlz, abs."""
@@ -278,11 +282,12 @@ def outlined(
     builder.define(symbol, text)
     returned = _returned(results)
     operands = ", ".join(f"{t} {{{i}}}" for i, t in enumerate(types))
-    call = builder.op(returned, f"call {returned} {symbol}({operands})", *[a.reg for a in arguments])
+    struct = returned.replace("{", "{{").replace("}", "}}")  # the template's own braces
+    call = builder.op(returned, f"call {struct} {symbol}({operands})", *[a.reg for a in arguments])
     if len(results) == 1:
         return Expr(builder, call)
     return tuple(
-        Expr(builder, builder.op(t, f"extractvalue {returned} {{0}}, {i}", call))
+        Expr(builder, builder.op(t, f"extractvalue {struct} {{0}}, {i}", call))
         for i, t in enumerate(results)
     )
 

@@ -84,12 +84,15 @@ def _round_bf16(x: Expr) -> Expr:
 
 
 def _round_e8m0(x: Expr) -> Expr:
-    """Powers of two from 2^-127 (a subnormal float) to 2^127; all else that is left is NaN."""
+    """Powers of two from 2^-127 (a subnormal float) to 2^127; all else that is left is NaN.
+
+    As ml_dtypes does: ties go up, and so does all between the two smallest powers.
+    """
     bits = x.bits()
-    normal = (bits + ((bits.lshr(23) & 1) + 0x3FFFFF)) & 0x7F800000
-    subnormal = bits.compare("ugt", 0x00600000).choose(0x00800000, bits.like(0x00400000))
+    normal = (bits + 0x400000) & 0x7F800000
+    subnormal = bits.compare("ugt", 0x00400000).choose(0x00800000, bits.like(0x00400000))
     rounded = bits.ult(0x00800000).choose(subnormal, normal)
-    is_valid = (bits - 1).ult(0x7F000000 + 0x400000 - 1) & rounded.ult(0x7F800000)
+    is_valid = (bits - 1).ult(0x7F800000 - 1) & rounded.ult(0x7F800000)
     return is_valid.choose(rounded, 0x7FC00000).as_float()
 
 

@@ -94,7 +94,10 @@ class ScalarCore:
         if dtype.is_complex:
             z = complex(number)  # type: ignore[call-overload]
             return LlvmValue(
-                dtype, width, self._number(element, z.real, width), self._number(element, z.imag, width)
+                dtype,
+                width,
+                self._number(element, z.real, width),
+                self._number(element, z.imag, width),
             )
         if dtype.is_integer:
             bits = int(number) & ((1 << dtype.bits) - 1)  # type: ignore[call-overload]
