@@ -1,0 +1,58 @@
+"""`haloc fmt`: print an HLO program in its canonical form."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from haloc.formats.hlo_text import PrintOptions, parse_module, to_text
+
+
+def run(argv: Sequence[str]) -> int:
+    """The exit code: 0 done, 1 when `--check` finds a file that is not in canonical form."""
+    options = _parser().parse_args(argv)
+    source = _read(options.file)
+    name = "<stdin>" if options.file == "-" else options.file
+    text = to_text(parse_module(source, name), _print_options(options))
+    if options.check:
+        if text == source:
+            return 0
+        print(
+            f"{name}: not in canonical form; `haloc fmt {options.file}` prints it", file=sys.stderr
+        )
+        return 1
+    if options.output in (None, "-"):
+        sys.stdout.write(text)
+    else:
+        Path(options.output).write_text(text, encoding="utf-8", errors="surrogateescape")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="haloc fmt", description=__doc__)
+    parser.add_argument("file", metavar="FILE", help="HLO text, or '-' for stdin")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write here instead of stdout")
+    parser.add_argument("--no-metadata", action="store_true", help="leave out source places")
+    parser.add_argument(
+        "--short", action="store_true", help="leave out layouts, metadata and large constants"
+    )
+    parser.add_argument("--percent", action="store_true", help="write %% before names")
+    parser.add_argument(
+        "--check", action="store_true", help="print nothing; exit 1 if FILE would change"
+    )
+    return parser
+
+
+def _print_options(options: argparse.Namespace) -> PrintOptions:
+    chosen = PrintOptions.short() if options.short else PrintOptions()
+    if options.no_metadata:
+        chosen = replace(chosen, print_metadata=False)
+    return replace(chosen, print_percent=options.percent)
+
+
+def _read(name: str) -> str:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    return data.decode("utf-8", "surrogateescape")
