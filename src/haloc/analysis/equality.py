@@ -100,11 +100,14 @@ def _value_digest(value: Value) -> str:
 def module_fingerprint(module: HloModule) -> str:
     """Hex digest of everything a pass may change: instructions, computations and header.
 
-    Names and metadata do not count; the order of instructions does.
+    Names, metadata and the order of computations do not count; the order of instructions does.
     """
     memo: Fingerprints = {}
     digest = hashlib.blake2b(digest_size=16)
-    for computation in [*module.post_order(), *module.computations.values()]:
+    reachable = module.post_order()
+    for computation in reachable:
         digest.update(computation_fingerprint(computation, memo).encode())
+    others = set(module.computations.values()) - set(reachable)
+    digest.update(repr(sorted(computation_fingerprint(c, memo) for c in others)).encode())
     digest.update(repr(sorted((k, repr(v)) for k, v in module.header.items())).encode())
     return digest.hexdigest()

@@ -67,7 +67,7 @@ def _is_foldable(instruction: HloInstruction, max_bytes: int, max_flops: float) 
         return False
     if not isinstance(row.lower, Elementwise | Indexed) and row.lower not in FOLDED_STRUCTURES:
         return False
-    if instruction.opcode == "broadcast" and shape.element_count > 1:
+    if instruction.opcode == "broadcast":
         return False
     largest = max(o.shape.byte_size for o in instruction.operands)
     if shape.byte_size > max(max_bytes, largest):

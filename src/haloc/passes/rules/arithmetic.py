@@ -242,17 +242,6 @@ def abs_of_sign_change(x: HloInstruction, b: Beside) -> HloInstruction | None:
 
 
 @rule(
-    "abs",
-    example="""
-  x = u32[4] parameter(0)
-  ROOT r = u32[4] abs(x)""",
-)
-def abs_of_unsigned(x: HloInstruction, b: Beside) -> HloInstruction | None:
-    """abs(x) => x for unsigned x"""
-    return x.operands[0] if x.operands[0].shape.dtype.is_unsigned else None
-
-
-@rule(
     "power",
     example="""
   x = f32[4] parameter(0)
