@@ -56,7 +56,9 @@ def _report(error: Exception) -> None:
         traceback.print_exception(error)
         return
     expected = isinstance(error, HloError | OSError) and not isinstance(error, InternalError)
-    if expected:
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    elif expected:
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error}"

@@ -74,10 +74,9 @@ class CpuBackend:
 
     def compile(self, module: HloModule, options: CompilerOptions) -> Program:
         # Imported on first use: LLVM takes longer to load than everything else in haloc.
-        from haloc.cpu.compiler import CpuOptions, compile_module  # noqa: PLC0415
+        from haloc.runtime.cpu_backend import compile_for_cpu  # noqa: PLC0415
 
-        level = min(options.flags.xla_backend_optimization_level, CpuOptions().level)
-        return compile_module(module, CpuOptions(level=level, on_progress=options.on_progress))
+        return compile_for_cpu(module, options)
 
 
 class InterpreterProgram:

@@ -1,0 +1,7 @@
+"""`python -m haloc` is the `haloc` command."""
+
+import sys
+
+from haloc.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+"""The CPU backend as clients use it: flags and the debug ladder turned into compiler options."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+from haloc.cpu.compiler import CpuOptions, CpuProgram, compile_module
+from haloc.flags import CompilerOptions, Flags
+from haloc.formats.hlo_text import PrintOptions, to_text
+from haloc.ir.module import HloModule
+from haloc.passes.driver import PASSES, PassOptions, PassReport
+from haloc.passes.pipelines import run_pipeline
+
+
+def compile_for_cpu(module: HloModule, options: CompilerOptions) -> CpuProgram:
+    """Compile a verified module, which is left as it is.
+
+    Acts on xla_backend_optimization_level, xla_disable_hlo_passes and HALOC_DEBUG 3, 5, 6.
+    """
+    flags = options.flags
+    level = min(flags.xla_backend_optimization_level, CpuOptions().level)
+    if level < 0:
+        warnings.warn(f"xla_backend_optimization_level={level} is taken as 0", stacklevel=2)
+        level = 0
+    own_passes = bool(flags.xla_disable_hlo_passes) or flags.debug >= 3
+    if own_passes:
+        module = module.clone()
+        _run_passes(module, options)
+    program = compile_module(
+        module,
+        CpuOptions(
+            level=level,
+            passes=not own_passes,
+            on_progress=options.on_progress,
+            keep_text=flags.debug >= 6,
+        ),
+    )
+    if flags.debug >= 6:
+        print(program.text, file=sys.stderr)
+    return program
+
+
+def _run_passes(module: HloModule, options: CompilerOptions) -> None:
+    flags = options.flags
+    options.on_progress("passes", 0, 1)
+    pass_options = PassOptions(disable=_disabled(flags), dump=_show if flags.debug >= 5 else None)
+    report = PassReport()
+    run_pipeline(module, "cpu", pass_options, report)
+    if flags.debug >= 3:
+        print(report, file=sys.stderr)
+
+
+def _disabled(flags: Flags) -> str:
+    """The regular expression of xla_disable_hlo_passes, a list of names."""
+    names = [n.strip() for n in flags.xla_disable_hlo_passes.split(",") if n.strip()]
+    for name in names:
+        if name not in PASSES:
+            warnings.warn(f"xla_disable_hlo_passes: haloc has no pass {name!r}", stacklevel=2)
+    return "|".join(map(re.escape, names))
+
+
+def _show(step: int, name: str, module: HloModule) -> None:
+    if step:
+        print(f"--- after {name} (step {step}) ---", file=sys.stderr)
+        print(to_text(module, PrintOptions.short()), file=sys.stderr)
