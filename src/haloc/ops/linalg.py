@@ -37,7 +37,7 @@ def _evaluate_cholesky(
 ) -> Value:
     """L with L L^H = a (or U with U^H U = a), reading one triangle; zeros in the other.
 
-    A matrix that is not positive definite gives NaN throughout its triangle.
+    A matrix that is not positive definite gives NaN everywhere, as in XLA:CPU.
     """
     dtype = instruction.shape.dtype
     a = widen(np.asarray(operands[0]), wide_type(dtype))
@@ -56,8 +56,8 @@ def _cholesky_of_one(a: np.ndarray) -> np.ndarray:
     try:
         factor = np.linalg.cholesky(full)
     except np.linalg.LinAlgError:
-        return np.tril(np.full_like(a, np.nan))
-    return factor if np.isfinite(factor).all() else np.tril(np.full_like(a, np.nan))
+        return np.full_like(a, np.nan)
+    return factor if np.isfinite(factor).all() else np.full_like(a, np.nan)
 
 
 def _cholesky_cost(instruction: HloInstruction) -> Cost:
@@ -177,7 +177,7 @@ register(
             Attr("left_side", Bool(), False),
             Attr("lower", Bool(), False),
             Attr("unit_diagonal", Bool(), False),
-            Attr("transpose_a", Name(TRANSPOSES), "NO_TRANSPOSE"),
+            Attr("transpose_a", Name(TRANSPOSES)),
         ),
         infer=_infer_triangular_solve,
         evaluate=_evaluate_triangular_solve,

@@ -56,7 +56,7 @@ def _evaluate_bit_generator(
     shape = instruction.shape.elements[1]
     if attr(instruction, "algorithm") == "rng_three_fry":
         words, used = three_fry_bits(Arrays(), state, shape.dims, shape.dtype.bits)
-        return np.array([state[0], state[1] + np.uint64(used)]), _as_type(words, shape.dtype)
+        return _advanced(state, used), _as_type(words, shape.dtype)
     words, used = philox_bits(Arrays(), state, state.size, shape.dims, shape.dtype.bits)
     return _advanced(state, used), _as_type(words, shape.dtype)
 
@@ -128,7 +128,7 @@ register(
     OpDef(
         opcode="rng-bit-generator",
         operands=("initial_state",),
-        attrs=(Attr("algorithm", Name(ALGORITHMS), "rng_default"),),
+        attrs=(Attr("algorithm", Name(ALGORITHMS)),),
         infer=_infer_bit_generator,
         evaluate=_evaluate_bit_generator,
         lower=Expand(_expand_bit_generator),
