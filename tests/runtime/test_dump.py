@@ -37,7 +37,9 @@ def test_without_a_folder_it_goes_to_stdout(
 ) -> None:
     client.compile_and_load(ADD, client.devices(), dumping(xla_dump_hlo_as_text=True))
     out = capsys.readouterr().out
-    assert re.search(r"\*\*\* Begin module_\d{4}\.add_module\.before_optimizations\.txt \*\*\*", out)
+    assert re.search(
+        r"\*\*\* Begin module_\d{4}\.add_module\.before_optimizations\.txt \*\*\*", out
+    )
     assert out.count("*** End module_") == 2
 
 

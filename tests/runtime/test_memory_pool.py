@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_blocks_in_use_do_not_overlap() -> None:
     pool = MemoryPool()
     blocks = [pool.allocate(100) for _ in range(5000)]
     spans = sorted((b.pointer, b.pointer + b.size_bytes) for b in blocks)
-    assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
 
 
 def test_the_limit_bounds_what_is_kept() -> None:

@@ -179,5 +179,6 @@ def test_device_assignment_says_itself() -> None:
     assert (assignment.replica_count(), assignment.computation_count()) == (2, 2)
     assert assignment.serialize().hex() == "080210021a040a0200021a040a020103"
     assert repr(assignment) == (
-        "DeviceAssignment{replica_count=2, computation_count=2, Computation0{0 2} Computation1{1 3}}"
+        "DeviceAssignment{replica_count=2, computation_count=2, "
+        "Computation0{0 2} Computation1{1 3}}"
     )

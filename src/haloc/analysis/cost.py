@@ -85,6 +85,8 @@ _PARTIAL = {
     "triangular-solve": lambda sizes, out: ([sizes[0] // 2, sizes[1]], out),
 }
 
+_TAKES_A_PART = ("slice", "dynamic-slice", "gather")
+
 
 def _scatter_bytes(sizes: list[int]) -> tuple[list[int], int]:
     """Operands n, indices, updates n: the updated elements are read and written."""
@@ -105,12 +107,14 @@ def _fusion_reads(fusion: HloInstruction, sizes: list[int]) -> list[int]:
 
 
 def _utilization(instruction: HloInstruction, operand: HloInstruction, read: int) -> float:
-    if instruction.opcode not in _PARTIAL:
-        return 1.0
+    """The part of an operand that is used: a slice's, what it takes; 1 for all else but what a
+    dynamic-update-slice replaces."""
     size = shape_bytes(operand.shape)
+    if instruction.opcode in _TAKES_A_PART:
+        return read / size if size else 0.0
     if instruction.opcode == "dynamic-update-slice" and operand is instruction.operands[0]:
         return 1.0 - shape_bytes(instruction.operands[1].shape) / size if size else 0.0
-    return read / size if size else 0.0
+    return 1.0
 
 
 def shape_bytes(shape: Shape) -> int:
