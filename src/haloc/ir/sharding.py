@@ -261,7 +261,11 @@ def parse_sharding(text: str) -> HloSharding:
     if not body:
         return tuple_sharding()
     if body.startswith("{"):
-        return tuple_sharding(*(parse_sharding(part) for part in _split(body)))
+        parts = [part.strip() for part in _split(body)]
+        for part in parts:
+            if part[:2] in ("{{", "{}"):
+                raise InvalidArgumentError(f"found {part} as an element of a tuple sharding")
+        return tuple_sharding(*map(parse_sharding, parts))
     sharding, end = _core_of(body)
     return _canonical(_with_suffixes(sharding, body, end))
 

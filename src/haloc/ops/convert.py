@@ -14,7 +14,7 @@ from haloc.ops.families import (
     evaluate_with_instruction,
     pick_dtype,
 )
-from haloc.ops.reference import Array, wide
+from haloc.ops.reference import Array, store, wide
 from haloc.ops.rules import (
     ANY,
     FLOAT,
@@ -86,7 +86,7 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 def _to_narrow_float(x: Array, target: DType) -> Array:
     """Rounds f64 and integers once: through f32 rounded to odd, whose last bit is sticky."""
     if x.dtype.kind == "f" and x.dtype.itemsize <= 4:
-        return x.astype(target.numpy)
+        return store(x, target)
     exact = x.astype(np.float64)
     if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
         exact = _to_odd_f64(x, exact)
@@ -98,7 +98,8 @@ def _to_narrow_float(x: Array, target: DType) -> Array:
     )
     inexact = (towards_zero.astype(np.float64) != exact) & np.isfinite(exact)
     bits = np.asarray(towards_zero, np.float32).view(np.uint32)
-    return np.where(inexact, bits | 1, bits).astype(np.uint32).view(np.float32).astype(target.numpy)
+    odd = np.where(inexact, bits | 1, bits).astype(np.uint32).view(np.float32)
+    return store(odd, target)
 
 
 def _to_odd_f64(x: Array, rounded: Array) -> Array:

@@ -15,14 +15,17 @@ from math import erf as scalar_erf
 
 import numpy as np
 
-from haloc.ir.dtype import DType
+from haloc.ir.dtype import F4E2M1FN, F6E2M3FN, F6E3M2FN, DType
 
 Array = np.ndarray
 Reference = Callable[..., Array]
 
 
 def store(result: object, dtype: DType) -> Array:
-    """`result` as an array of `dtype`: floats are rounded to nearest even, integers wrap."""
+    """`result` as an array of `dtype`: floats are rounded to nearest even, integers wrap.
+
+    In the formats of four and six bits, which have no NaN, it becomes -0 (as in XLA).
+    """
     array = np.asarray(result)
     if array.dtype == dtype.numpy:
         return array
@@ -30,6 +33,8 @@ def store(result: object, dtype: DType) -> Array:
         return wrap(array, dtype).astype(dtype.numpy)
     if dtype.is_float and dtype.bits < 32 and array.dtype == np.float64:
         array = array.astype(np.float32)
+    if dtype in (F4E2M1FN, F6E2M3FN, F6E3M2FN) and array.dtype == np.float32:
+        array = np.where(np.isnan(array), np.float32(-0.0), array)  # They have no NaN.
     return array.astype(dtype.numpy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class ReplicaGroups:
         """The explicit lists; `{}` is one group of all `device_count` participants."""
         if self.iota is not None:
             tile, source, order = self.iota
-            ids = np.arange(np.prod(source)).reshape(source).transpose(order).reshape(tile)
+            ids = np.arange(prod(source)).reshape(source).transpose(order).reshape(tile)
             return tuple(tuple(map(int, row)) for row in ids)
         if self.mesh is not None:
             return _mesh_groups(*self.mesh)
@@ -60,7 +61,7 @@ class Groups:
                     f"found {found[0]!r}, expected [groups,size]<=[dims]T(permutation)",
                     len(found[0]),
                 )
-            if np.prod(tile) != np.prod(source):
+            if prod(tile) != prod(source):
                 cursor.fail(f"{found[0]!r} does not hold as many devices on both sides", 1)
             return groups
         if found := cursor.match(_MESH):
@@ -122,19 +123,19 @@ def _mesh_groups(
     order = [i for i, p in enumerate(pieces) if p not in wanted_pieces]
     order += [pieces.index(p) for p in wanted_pieces]
     ids = _mesh_devices(axes, devices).reshape([size for _, _, size in pieces])
-    group_size = int(np.prod([size for _, _, size in wanted_pieces]))
+    group_size = (prod([size for _, _, size in wanted_pieces]))
     return tuple(tuple(map(int, row)) for row in ids.transpose(order).reshape(-1, group_size))
 
 
 def _mesh_devices(axes: tuple[tuple[str, int], ...], devices: str | None) -> np.ndarray:
     """Device ids of a mesh, flat: explicit, an iota turned by a permutation, or in order."""
     if devices is None:
-        return np.arange(int(np.prod([size for _, size in axes])))
+        return np.arange((prod([size for _, size in axes])))
     turned = _TURNED.fullmatch(devices)
     if turned is None:
         return np.array(ints(devices))
     source, order = ints(turned[1]), ints(turned[2])
-    return np.arange(int(np.prod(source))).reshape(source).transpose(order).reshape(-1)
+    return np.arange((prod(source))).reshape(source).transpose(order).reshape(-1)
 
 
 _TURNED = re.compile(r"\[([\d,\s]*)\]\s*T\(([\d,\s]*)\)")

@@ -7,12 +7,16 @@ line of HLO costs a handful of matches and no object per token.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import NoReturn
 
 from haloc.errors import HloParseError, InvalidArgumentError
 from haloc.ops.quoting import unquote
+
+DEPTH_LIMIT = 100
+"""How deep tuple shapes and nested operand instructions may go."""
 
 NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 
@@ -40,12 +44,13 @@ class Cursor:
     text: the source with comments blanked out, so that positions stay those of the source.
     """
 
-    __slots__ = ("filename", "pos", "source", "text")
+    __slots__ = ("depth", "filename", "pos", "source", "text")
 
     def __init__(self, source: str, filename: str):
         self.source = source
         self.filename = filename
         self.pos = 0
+        self.depth = 0
         self.text = source
         if "/*" in source or "//" in source:
             self.text = _COMMENT.sub(self._blank, source)
@@ -149,6 +154,15 @@ class Cursor:
                 self.expected(f"{_CLOSING[text[open_at[-1]]]!r}")
             self.pos += 1
         return text[start : self.pos]
+
+    @contextmanager
+    def nested(self, what: str) -> Iterator[None]:
+        """One level deeper in something that holds its own kind; not for ever, the stack ends."""
+        if self.depth >= DEPTH_LIMIT:
+            self.fail(f"{what} nested more than {DEPTH_LIMIT} deep")
+        self.depth += 1
+        yield
+        self.depth -= 1
 
     # --- Faults ----------------------------------------------------------------------------
 

@@ -268,7 +268,8 @@ class InstructionReader:
             cursor.expected("an operand")
         name, at = found[1], found.start(1)
         if cursor.accept("("):
-            return self._rest(scope, f"{name}.anon", stated, name, at)
+            with cursor.nested("operand instructions"):
+                return self._rest(scope, f"{name}.anon", stated, name, at)
         operand = scope.names.get(name)
         if operand is None:
             if stated is None or not scope.is_fragment:

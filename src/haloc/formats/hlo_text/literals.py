@@ -21,6 +21,10 @@ from haloc.ir.shape import Shape
 _ELIDED = re.compile(r"\{\s*\.\.\.\s*\}")
 _PAIR = re.compile(rf"\(\s*({NUMBER.pattern})\s*,\s*({NUMBER.pattern})\s*\)")
 _BLANK = re.compile(r"\s+")
+RANK_LIMIT = 64
+"""NumPy arrays have no more dimensions."""
+ELIDED_LIMIT_BYTES = 1 << 31
+"""`{...}` is three characters: they must not take all memory."""
 ELIDE_ABOVE = 10
 """Constants of more elements print as {...} when large constants are not wanted."""
 
@@ -44,11 +48,16 @@ def _value(cursor: Cursor, shape: Shape) -> Value:
         cursor.fail(f"a constant of type {shape.dtype} has no text")
     if shape.dynamic:
         cursor.fail(f"a constant must have a static shape, given {shape.to_string(False)}")
+    if shape.rank > RANK_LIMIT:
+        cursor.fail(f"a constant has at most {RANK_LIMIT} dimensions, given {shape.rank}")
     return _array(cursor, shape)
 
 
 def _array(cursor: Cursor, shape: Shape) -> np.ndarray:
-    if cursor.match(_ELIDED):
+    elision = cursor.match(_ELIDED)
+    if elision:
+        if shape.byte_size > ELIDED_LIMIT_BYTES:
+            cursor.fail(f"{shape.to_string(False)} is too large for a constant", len(elision[0]))
         return elided(shape.element_count, shape.dtype).reshape(shape.dims)
     start = cursor.skip()
     flat = _scalar(cursor, shape) if not shape.dims else _fast(cursor, shape)

@@ -14,6 +14,7 @@ from haloc.formats.hlo_text.shapes import parse_shape_at
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
 
+_HUGE_NUMBER = re.compile(r"\d{4000}")
 _MODULE = re.compile(r"HloModule\b\s*")
 _MODULE_NAME = re.compile(r"%?([A-Za-z_][A-Za-z0-9_.-]*)")
 _COMPUTATION = re.compile(rf"(ENTRY\s+)?%?({NAME})\s*(?=[({{])")
@@ -31,7 +32,14 @@ def parse_module(text: str, filename: str = "<string>") -> HloModule:
     becomes a parameter. Instruction names are made unique in the module. Raises HloParseError
     with file, line, column and a caret; haloc's verifier is not run.
     """
-    return _ModuleParser(text, filename).parse()
+    parser = _ModuleParser(text, filename)
+    try:
+        return parser.parse()
+    except ValueError:
+        # Python converts no integer of more than some 4,000 digits.
+        if huge := _HUGE_NUMBER.search(parser.cursor.text):
+            parser.cursor.fail_at("this number has too many digits", huge.start(), huge.start() + 1)
+        raise
 
 
 class _ModuleCursor(Cursor):

@@ -39,7 +39,8 @@ def parse_shape_at(cursor: Cursor) -> Shape:
             shape = _remember(text, _tuple(cursor))
         return shape
     if cursor.match(_BUFFER):
-        member = parse_shape_at(cursor)
+        with cursor.nested("buffer shapes"):
+            member = parse_shape_at(cursor)
         cursor.expect(")")
         return Shape(BUFFER, elements=(member,))
     cursor.expected("a shape")
@@ -48,11 +49,12 @@ def parse_shape_at(cursor: Cursor) -> Shape:
 def _tuple(cursor: Cursor) -> Shape:
     cursor.expect("(")
     members: list[Shape] = []
-    while not cursor.accept(")"):
-        members.append(parse_shape_at(cursor))
-        if not cursor.accept(","):
-            cursor.expect(")")
-            break
+    with cursor.nested("tuple shapes"):
+        while not cursor.accept(")"):
+            members.append(parse_shape_at(cursor))
+            if not cursor.accept(","):
+                cursor.expect(")")
+                break
     return tuple_shape(*members)
 
 
