@@ -10,7 +10,7 @@ from haloc.codegen.kernel import PREFIX, Phase
 from haloc.cpu.fft.lines import LineFunction
 from haloc.cpu.writer import Function
 
-MAX_GROUPS = 64
+MAX_GROUPS = 16
 """Units a pass is dealt out in, each with work arrays of its own."""
 
 _TILE = 8
