@@ -32,6 +32,7 @@ def call_inliner(module: HloModule, *, max_instructions: int = 200_000) -> bool:
             inline(instruction, callee)
             total += len(callee)
             changed = True
+        computation.sort()
     if changed:
         module.remove_unreachable_computations()
     return changed

@@ -18,6 +18,7 @@ from haloc.ops.table import Elementwise, Indexed, op
 from haloc.passes.driver import hlo_pass
 from haloc.passes.fusion_group import (
     Group,
+    Paths,
     is_free,
     is_fusible,
     is_heavy,
@@ -123,22 +124,24 @@ class Grouping:
         return bool(joined) and all(joined)
 
     def _copy_everywhere(self, instruction: HloInstruction, groups: list[Group]) -> bool:
-        """Copy a cheap producer that reads at most one array into all its groups, or none.
+        """Copy a producer into all its groups, or into none, where its value need not be in memory.
 
-        Then its value never goes through memory, and no group reads more than it did.
+        Either the groups share its elements out among themselves (slices of it), so that no work
+        is repeated; or it is cheap and reads one array, so that no group reads more than it did.
         """
-        if len(groups) > MAX_COPIES or is_heavy(instruction):
+        accepted: list[tuple[Group, Paths]] = []
+        for group in groups[: MAX_COPIES + 1]:
+            paths = group.accepts(instruction)
+            if paths is None:
+                return False
+            accepted.append((group, paths))
+        evaluations = sum(sum(paths.values()) for _, paths in accepted)
+        if len(accepted) > MAX_COPIES:
             return False
-        if not isinstance(op(instruction).lower, Elementwise):
-            return False
-        arrays = {o for o in instruction.operands if not _is_scalar_value(o)}
-        if len(arrays) > 1 or any(a.shape.byte_size > instruction.shape.byte_size for a in arrays):
-            return False
-        accepted = [(group, group.accepts(instruction)) for group in groups]
-        if any(paths is None for _, paths in accepted):
+        is_shared_out = evaluations <= instruction.shape.element_count
+        if not is_shared_out and not _is_cheap_map(instruction):
             return False
         for group, paths in accepted:
-            assert paths is not None
             group.join(instruction, paths)
         self.groups_of[instruction] = groups
         return True
@@ -216,6 +219,16 @@ def _may_be_root(instruction: HloInstruction) -> bool:
         and all(o.shape.is_static for o in instruction.operands)
         and not instruction.control_predecessors
         and not instruction.control_successors
+    )
+
+
+def _is_cheap_map(instruction: HloInstruction) -> bool:
+    """A cheap elementwise instruction that reads at most one array, no larger than its result."""
+    if is_heavy(instruction) or not isinstance(op(instruction).lower, Elementwise):
+        return False
+    arrays = {o for o in instruction.operands if not _is_scalar_value(o)}
+    return len(arrays) <= 1 and all(
+        a.shape.byte_size <= instruction.shape.byte_size for a in arrays
     )
 
 

@@ -37,6 +37,7 @@ SIMPLIFY = Fixpoint(
     "cse",
     "control-flow-simplifier",
     "while-loop-simplifier",
+    "while-loop-invariant-code-motion",
     "call-inliner",
     "dce",
 )
@@ -47,8 +48,6 @@ CANONICAL: Pipeline = [
     "call-inliner",
     "cse",
     "dce",
-    SIMPLIFY,
-    "while-loop-invariant-code-motion",
     SIMPLIFY,
 ]
 
