@@ -1,0 +1,74 @@
+"""Random instances of every row give what jaxlib gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from haloc import interpreter
+from haloc.formats.hlo_text import to_text
+from haloc.ir.dtype import F6E2M3FN, F6E3M2FN
+from haloc.ops.example import ExampleGraph
+from tests.ops.compare import COMPLEX_ULPS, ULPS, mismatches, subnormal
+from tests.ops.walk import RUNNABLE, arguments, example, leaves
+from tests.oracle import OracleError, run_in_jaxlib
+
+SEEDS = range(3)
+
+NOT_COMPARED = {
+    "after-all": "a token has no value to compare",
+    "bitcast": "XLA takes it after layout assignment only",
+    "mulhi": "has no StableHLO counterpart, by which jaxlib takes programs",
+    "partition-id": "covered by tests of several devices",
+    "replica-id": "covered by tests of several devices",
+    "rng": "another random stream",
+    "rng-get-and-update-state": "another hidden state",
+}
+
+HAS_ITS_OWN_TESTS = {
+    "cholesky": "results are compared after the family's own tolerance",
+    "convolution": "sums in another order",
+    "custom-call": "jaxlib knows its own targets",
+    "dot": "sums in another order",
+    "fft": "sums in another order",
+    "reduce-window": "sums in another order",
+    "reduce": "sums in another order",
+    "rng-bit-generator": "the default algorithm differs between platforms",
+    "scatter": "sums in another order",
+    "select-and-scatter": "sums in another order",
+    "triangular-solve": "sums in another order",
+}
+
+REFUSED_BY_XLA = frozenset({"asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh"})
+"""XLA:CPU answers UNIMPLEMENTED for f32, f64 and complex numbers; JAX expands them before."""
+
+
+def uses_f6(graph: ExampleGraph) -> bool:
+    """jaxlib 0.10.2 aborts on six-bit floats."""
+    shapes = [leaf for i in graph.computation.instructions for leaf in i.shape.leaves()]
+    return any(s.dtype in (F6E2M3FN, F6E3M2FN) for s in shapes)
+
+
+@pytest.mark.parametrize(
+    "opcode", [o for o in RUNNABLE if o not in NOT_COMPARED and o not in HAS_ITS_OWN_TESTS]
+)
+def test_example_agrees_with_jaxlib(opcode):
+    compared = 0
+    for seed in SEEDS:
+        graph = example(opcode, seed)
+        if uses_f6(graph):
+            continue
+        text, given = to_text(graph.module), arguments(graph)
+        try:
+            theirs = run_in_jaxlib(text, leaves(tuple(given)))
+        except OracleError as error:
+            if opcode in REFUSED_BY_XLA and "UNIMPLEMENTED" in str(error):
+                continue
+            raise AssertionError(f"{error}\n{text}") from error
+        ours = leaves(interpreter.run(graph.module, given))
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs):
+            ulps = COMPLEX_ULPS if a.dtype.kind == "c" else ULPS.get(opcode, 0)
+            wrong = mismatches(a, b, ulps) & ~subnormal(a)
+            assert not wrong.any(), f"{text}\nours {a[wrong]}\njaxlib {b[wrong]}"
+        compared += 1
+    assert compared or opcode in REFUSED_BY_XLA
