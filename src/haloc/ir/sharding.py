@@ -238,14 +238,14 @@ _GROUP = re.compile(r"(shard_as|shard_like)\s+(\d+)")
 _METADATA = re.compile(r'metadata=(\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\})')
 _MESH = re.compile(
     r"mesh\[([^\[\]]*)\]\s*,\s*"
-    r"(?:device_ids=\(\s*(\[[\d,\s]*\]\s*T\([\d,\s]*\)|[\d,\s]*)\s*\)\s*,\s*)?"
+    rf"(?:device_ids=\(\s*(\[{_INT_LIST}\]\s*T\({_INT_LIST}\)|{_INT_LIST})\s*\)\s*,\s*)?"
     r"\[((?:[^\[\]])*)\]"
 )
 _MESH_AXIS = re.compile(r"\s*['\"]([^'\"]*)['\"]\s*=\s*(\d+)\s*")
 _AXIS = re.compile(r"\s*['\"]([^'\"]*)['\"]\s*(?::\s*\((\d+)\)(\d+))?\s*")
 _DIM = re.compile(r"\s*\{([^{}]*)\}\s*")
 _MESH_LIST = re.compile(r"\s*,\s*(replicated|unreduced|manual)=\{([^{}]*)\}")
-_TURNED = re.compile(r"\[([\d,\s]*)\]\s*T\(([\d,\s]*)\)")
+_TURNED = re.compile(rf"\[({_INT_LIST})\]\s*T\(({_INT_LIST})\)")
 
 
 def _ints(text: str) -> tuple[int, ...]:

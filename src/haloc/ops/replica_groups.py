@@ -12,10 +12,11 @@ import numpy as np
 
 from haloc.ops.codec import TextCursor, commas, format_int_lists, int_lists, ints
 
-_IOTA = re.compile(r"\[([\d,\s]+)\]\s*<=\s*\[([\d,\s]+)\](?:\s*T\(([\d,\s]+)\))?")
+_INTS = r"\d+(?:\s*,\s*\d+)*"
+_IOTA = re.compile(rf"\[({_INTS})\]\s*<=\s*\[({_INTS})\](?:\s*T\(({_INTS})\))?")
 _MESH = re.compile(
     r"mesh\[([^\[\]]*)\]\s*"
-    r"(?:,\s*device_ids=\(\s*((?:\[[\d,\s]*\]\s*T\([\d,\s]*\))|[\d,\s]*)\)\s*)?,?\s*"
+    rf"(?:,\s*device_ids=\(\s*(\[{_INTS}\]\s*T\({_INTS}\)|{_INTS})\s*\)\s*)?,?\s*"
     r"\{([^{}]*)\}"
 )
 _MESH_AXIS = re.compile(r"\s*['\"]([^'\"]*)['\"]\s*=\s*(\d+)\s*")
@@ -138,4 +139,4 @@ def _mesh_devices(axes: tuple[tuple[str, int], ...], devices: str | None) -> np.
     return np.arange((prod(source))).reshape(source).transpose(order).reshape(-1)
 
 
-_TURNED = re.compile(r"\[([\d,\s]*)\]\s*T\(([\d,\s]*)\)")
+_TURNED = re.compile(rf"\[({_INTS})\]\s*T\(({_INTS})\)")

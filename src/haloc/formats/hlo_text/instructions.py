@@ -28,7 +28,7 @@ from haloc.ir.dtype import TOKEN
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.attrs import Codec
-from haloc.ops.table import OPS, REQUIRED, OpDef
+from haloc.ops.table import OPS, REQUIRED, OpDef, Structure
 
 _HEAD = re.compile(rf"\s*(ROOT\s+)?%?({NAME})\s*=\s*({ARRAY})\s*([a-z][a-z0-9-]*)\(")
 _START = re.compile(rf"(ROOT\s+)?%?({NAME})\s*=\s*")
@@ -366,16 +366,17 @@ class InstructionReader:
 
     def _infer(self, op: _Op, instruction: HloInstruction, at: int) -> Shape:
         """The shape of an instruction written without one, where the op decides it."""
-        unknown = Shape(TOKEN)
-        instruction.shape = unknown
+        # An op that leaves its result open looks at the shape it is given, and gives it back or
+        # refuses it. A contraction leaves only its element type open: XLA takes the operands'.
+        is_contraction = op.row.lower is Structure.CONTRACTION and instruction.operands
+        unknown = Shape(instruction.operands[0].shape.dtype if is_contraction else TOKEN)
+        instruction.shape = shape = unknown
         reason = ""
-        if op.generic or not all(c.root for c in instruction.called_computations):
-            shape = unknown
-        else:
+        if not op.generic and all(c.root for c in instruction.called_computations):
             try:
                 shape = op.row.infer(instruction)
             except VerificationError as error:
-                shape, reason = unknown, f" ({error.message})"
+                reason = "" if "token" in error.message else f" ({error.message})"
         if shape is unknown:
             self.cursor.fail_at(
                 f"the shape of {instruction.opcode!r} cannot be inferred{reason}: "

@@ -116,7 +116,9 @@ def _dims(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
 
 
 def _layout(order_text: str, extras: str, rank: int) -> Layout:
-    words = [w for w in order_text.replace(" ", "").split(",") if w]
+    words = "".join(order_text.split()).split(",") if order_text.strip() else []
+    if not all(words):
+        raise InvalidArgumentError(f"found layout {{{order_text}}}, expected {{1,0}} or the like")
     order = tuple(map(int, words))
     if sorted(order) != list(range(rank)):
         wanted = ",".join(map(str, range(rank - 1, -1, -1)))
@@ -133,7 +135,7 @@ def _layout(order_text: str, extras: str, rank: int) -> Layout:
         if found is None:
             raise InvalidArgumentError(f"found {extras[end:].strip()!r} in a layout's annotations")
         end = found.end()
-        key, body = found[1] or last, found[2][1:-1].replace(" ", "")
+        key, body = found[1] or last, "".join(found[2][1:-1].split())
         if not found[1] and last != "T":
             raise InvalidArgumentError(f"found {found[2]!r} in a layout, expected a letter before")
         last = key
