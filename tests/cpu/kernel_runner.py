@@ -58,6 +58,7 @@ def compile_kernel(kernel: Kernel, buffers: int, target: Target | None = None) -
         f'target triple = "{target.triple}"\n'
         + "\n".join(dict.fromkeys(kernel.declares))
         + "\n"
+        + "".join(kernel.library.values())
         + kernel.text.replace(PREFIX, "kernel")
     )
     module = llvm.parse_assembly(text, llvm.create_context())

@@ -6,11 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import haloc.ops  # noqa: F401  (fills the table)
 from haloc.codegen.target import host_target
 from haloc.cpu.sort.comparator import keys_of
-from haloc.cpu.sort.kernel import PARALLEL_LENGTH, LessBody, emit_sort, no_comparators
-from haloc.cpu.sort.merge import less_signature
-from haloc.errors import UnimplementedError
+from haloc.cpu.sort.kernel import PARALLEL_LENGTH, emit_sort
+from haloc.cpu.sort.region import region_less
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.ir.literal import Literal
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
@@ -57,14 +57,14 @@ def _literal(x, value):
     return Literal.of(np.array(value, x.shape.dtype.numpy))
 
 
-def sort(arrays, dimension, comparator, emit_less=no_comparators, pieces=3):
+def sort(arrays, dimension, comparator, pieces=3):
     """Run the sort kernel."""
     shapes = [Shape(dtype_from_numpy(a.dtype), a.shape) for a in arrays]
     operands = [HloInstruction("parameter", s) for s in shapes]
     shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
     attrs = {"dimensions": dimension, "to_apply": comparator, "is_stable": True}
     instruction = HloInstruction("sort", shape, operands, attrs)
-    kernel = emit_sort(instruction, host_target(), emit_less)
+    kernel = emit_sort(instruction, host_target(), region_less)
     return run_kernel(kernel, arrays, shapes, pieces=pieces)
 
 
@@ -226,40 +226,53 @@ def test_empty_and_single(shape, dimension):
     assert_same_bits(result, x)
 
 
-def _by_remainder(sort_instruction, target, lines):
-    """a % 10 < b % 10."""
-    return LessBody(
-        less_signature(lines)
-        + """ {
-  %pa = getelementptr i32, ptr %b0, i64 %a
-  %pb = getelementptr i32, ptr %b0, i64 %b
-  %x = load i32, ptr %pa
-  %y = load i32, ptr %pb
-  %xr = urem i32 %x, 10
-  %yr = urem i32 %y, 10
-  %less = icmp ult i32 %xr, %yr
-  ret i1 %less
-}
-"""
-    )
-
-
 @pytest.mark.parametrize("length", [1, 2, 3, 64, 1000])
 def test_any_comparator_sorts_stably(length):
     region = Region([np.int32, np.int32])
-    root = region.add("not", PRED, region.compare(*region.pairs[0], "GT"))
+    s32 = region.pairs[0][0].shape
+    ten = region.add("constant", s32, attrs={"literal": Literal.of(np.int32(10))})
+    digits = [region.add("remainder", s32, p, ten) for p in region.pairs[0]]
+    comparator = region.finish(region.compare(*digits, "LT"))
+    assert keys_of(comparator) is None
     x = np.random.default_rng(8).integers(0, 1000, (length, 3)).astype(np.int32)
     y = np.arange(x.size, dtype=np.int32).reshape(x.shape)
-    results = sort([x, y], 0, region.finish(root), _by_remainder)
+    results = sort([x, y], 0, comparator)
     order = np.argsort(x % 10, axis=0, kind="stable")
     assert_same_bits(results[0], np.take_along_axis(x, order, 0))
     assert_same_bits(results[1], np.take_along_axis(y, order, 0))
 
 
-def test_unknown_comparators_are_refused_without_region_code():
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e8m0fnu]
+)
+def test_floats_of_other_layouts_go_by_the_comparator(dtype):
+    x = np.random.default_rng(9).integers(1, 100, (50,)).astype(np.float32).astype(dtype)
+    (result,) = sort([x], 0, simple([dtype], "GT"))
+    np.testing.assert_array_equal(result.astype(float), np.sort(x.astype(float))[::-1])
+
+
+def test_complex_operands_reach_the_comparator():
+    x = values(np.random.default_rng(10), np.complex128, (40,))
+    x = np.where(np.isfinite(x), x, 0)
+    region = Region([np.complex128])
+    f64 = scalar_shape(dtype_from_numpy(np.float64))
+    sizes = [region.add("abs", f64, p) for p in region.pairs[0]]
+    (result,) = sort([x], 0, region.finish(region.compare(*sizes, "LT")))
+    assert_same_bits(result, x[np.argsort(np.abs(x), kind="stable")])
+
+
+def test_a_comparator_that_is_no_order_is_safe():
     region = Region([np.int32])
-    root = region.add("not", PRED, region.compare(*region.pairs[0], "GT"))
-    comparator = region.finish(root)
-    assert keys_of(comparator) is None
-    with pytest.raises(UnimplementedError, match="sort: comparator comparator is not a comparison"):
-        sort([np.zeros(4, np.int32)], 0, comparator)
+    always = region.add("constant", PRED, attrs={"literal": Literal.of(np.bool_(True))})
+    x = np.arange(100, dtype=np.int32)
+    (result,) = sort([x], 0, region.finish(always))
+    np.testing.assert_array_equal(np.sort(result), x)
+
+
+def test_comparators_may_call_library_functions():
+    x = np.random.default_rng(11).standard_normal(60).astype(np.float32)
+    region = Region([np.float32])
+    f32 = region.pairs[0][0].shape
+    sines = [region.add("sine", f32, p) for p in region.pairs[0]]
+    (result,) = sort([x], 0, region.finish(region.compare(*sines, "LT")))
+    np.testing.assert_array_equal(result, x[np.argsort(np.sin(x.astype(np.float64)))])

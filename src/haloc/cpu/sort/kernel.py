@@ -8,7 +8,7 @@ follow from all counts. The parts do not depend on the threads, and so neither d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from math import prod
 
 from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
@@ -28,9 +28,9 @@ from haloc.cpu.sort.radix import (
     scatter_text,
     sort_line,
 )
+from haloc.cpu.sort.region import region_less
 from haloc.cpu.sort.results import decode_text, permute_text, restore_text
 from haloc.cpu.writer import Function, Variable
-from haloc.errors import UnimplementedError
 from haloc.ir.module import HloInstruction
 
 PARTS = 16
@@ -40,35 +40,17 @@ MAX_SCRATCH_BYTES = 64 << 20
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 
-@dataclass(frozen=True, slots=True)
-class LessBody:
-    """A comparator as native code: `text` defines the function `merge.less_signature` describes."""
-
-    text: str
-    declares: tuple[str, ...] = ()
-    symbols: dict[str, int] = field(default_factory=dict)
-
-
-LessEmitter = Callable[[HloInstruction, Target, Lines], LessBody]
-
-
-def no_comparators(sort: HloInstruction, target: Target, lines: Lines) -> LessBody:
-    """The `LessEmitter` of a build without region code."""
-    name = sort.attrs["to_apply"].name
-    raise UnimplementedError(
-        f"sort: comparator {name} is not a comparison of keys (LT or GT of the same function of "
-        f"both elements, or such comparisons joined lexicographically)"
-    )
+LessEmitter = Callable[[HloInstruction, Target, Lines], merge.LessBody]
 
 
 @kernel_for("sort")
 def sort_kernel(instruction: HloInstruction, target: Target) -> Kernel:
-    """The kernel of a sort whose comparator may be anything that region code can be made for."""
-    return emit_sort(instruction, target, no_comparators)
+    """By keys where the comparator is of a known form, else by merging with the comparator."""
+    return emit_sort(instruction, target, region_less)
 
 
 def emit_sort(instruction: HloInstruction, target: Target, emit_less: LessEmitter) -> Kernel:
-    """The kernel of a sort; comparators that are not of the known forms come from `emit_less`."""
+    """The kernel of a sort; `emit_less` gives comparators that are not of the known forms."""
     shape = instruction.operands[0].shape
     dimension = _dimension(instruction)
     lines = Lines(
@@ -85,7 +67,7 @@ def emit_sort(instruction: HloInstruction, target: Target, emit_less: LessEmitte
         body = emit_less(instruction, target, lines)
         text = body.text + merge.line_text(lines)
         kernel = _lines_kernel(text, lines, count, merge.POSITIONS, 60.0)
-        return Kernel(kernel.text, kernel.phases, body.declares, body.symbols, kernel.scratch_bytes)
+        return replace(kernel, declares=body.declares, symbols=body.symbols, library=body.library)
     return _radix_kernel(keys, lines, count)
 
 
@@ -177,7 +159,7 @@ def _parallel_kernel(
         f = _phase(f"make{number}.parts", lines)
         with f.loop("%begin", "%end") as part:
             recs = f.element("%scratch", "i8", source)
-            call_make(f, number, lines, "0", recs, *_bounds(f, part, n))
+            call_make(f, number, lines, "0", (recs, *_bounds(f, part, n)))
         add(f, f"make{number}.parts", 1.0)
         for shift in records.shifts(word):
             name = f"count{number}.{shift}"

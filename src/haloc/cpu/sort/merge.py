@@ -6,6 +6,9 @@ it cannot make the sort read or write out of place.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from haloc.codegen.kernel import PREFIX
 from haloc.cpu.sort.radix import Lines, Records
 from haloc.cpu.sort.results import copy_elements
@@ -15,10 +18,24 @@ POSITIONS = Records(64, 64)
 """What merge sort moves: positions along the line."""
 
 
-def less_signature(lines: Lines) -> str:
-    """Whether the element at offset %a (of every operand) comes before the one at %b."""
-    operands = ", ".join(f"ptr %b{i}" for i in range(len(lines.dtypes)))
-    return f"define internal i1 @{PREFIX}.less({operands}, i64 %a, i64 %b)"
+LESS_PARAMETERS = 3
+"""%a, %b and %out, after the operands' pointers."""
+
+
+@dataclass(frozen=True, slots=True)
+class LessBody:
+    """A comparator as native code. text defines
+
+        void @KERNEL.less(ptr %b0, ..., i64 %a, i64 %b, ptr %out)
+
+    which stores 1 as an i8 when the element at offset %a of every operand comes before the one at
+    %b, else 0. The other fields are as in `Kernel`.
+    """
+
+    text: str
+    declares: tuple[str, ...] = ()
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    library: Mapping[str, str] = field(default_factory=dict)
 
 
 def line_text(lines: Lines) -> str:
@@ -78,7 +95,9 @@ def _merge_runs(f: Function, lines: Lines, source: str, target: str, width: str)
 def _less(f: Function, lines: Lines, x: str, y: str) -> str:
     operands = ", ".join(f"ptr %b{i}" for i in range(len(lines.dtypes)))
     a, b = lines.offset(f, "%base", x), lines.offset(f, "%base", y)
-    return f.op(f"call i1 @{PREFIX}.less({operands}, i64 {a}, i64 {b})")
+    out = f.variable("i8")
+    f.do(f"call void @{PREFIX}.less({operands}, i64 {a}, i64 {b}, ptr {out.ref})")
+    return f.op(f"icmp ne i8 {f.get(out)}, 0")
 
 
 def _min(f: Function, x: str, n: int) -> str:

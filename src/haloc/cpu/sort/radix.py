@@ -190,7 +190,7 @@ def sort_line(f: Function, words: list[list[SortKey]], records: Records, lines: 
     source, target = f.variable("ptr", "%a"), f.variable("ptr", "%b")
     counts = f.variable(COUNTS)
     for number, word in enumerate(reversed(words)):
-        call_make(f, number, lines, "%base", f.get(source), "0", str(n))
+        call_make(f, number, lines, "%base", (f.get(source), "0", str(n)))
         if n <= INSERTION_LIMIT and len(words) == 1:
             f.do(f"call void @{PREFIX}.insert(ptr {f.get(source)}, i64 {n})")
             continue
@@ -214,8 +214,10 @@ def sort_line(f: Function, words: list[list[SortKey]], records: Records, lines: 
 
 
 def call_make(
-    f: Function, number: int, lines: Lines, base: str, recs: str, begin: str, end: str
+    f: Function, number: int, lines: Lines, base: str, part: tuple[str, str, str]
 ) -> None:
+    """part: the records' array, and where it begins and ends."""
+    recs, begin, end = part
     f.do(
         f"call void @{PREFIX}.make{number}({lines.parameters}, i64 {base}, "
         f"ptr {recs}, i64 {begin}, i64 {end})"
