@@ -46,11 +46,14 @@ class _Emitter:
             x_step, k_step = 1, tile.rows
         panel = tile.rows * (x_step if k_step == 1 else plan.k_block)
         self.lhs_panels = Panels(tile.type, tile.lanes, tile.rows, x_step, k_step, panel)
-        panel = tile.columns * product.k
+        panel = tile.columns * (plan.k_block if plan.rhs_local else product.k)
         self.rhs_panels = Panels(
             tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex, "x"
         )
         self.rhs_panel_count = ceil(product.n / tile.columns)
+        # Rows of a unit: whole tiles.
+        rows = product.m if plan.m_units == 1 else plan.m_block
+        self.unit_rows = ceil(rows / tile.rows) * tile.rows
         # Long rows of several panels at a time read memory better, as long as units remain.
         many = self.rhs_panel_count * product.batch // 16
         self.unit_panels = max(1, min(many, 8, self.rhs_panel_count))
@@ -113,10 +116,10 @@ class _Emitter:
         )
 
     def _pack_phase(self) -> str:
-        """Unit u packs group u % count of panels of batch u // count into scratch."""
-        code, count = Code(self.declares), self.pack_units
+        """Unit u packs group u % units of panels of batch u // units into scratch."""
+        code, units = Code(self.declares), self.pack_units
         with code.loop("%begin", "%end") as (unit, _):
-            batch, group = code.div(unit, count), code.mod(unit, count)
+            batch, group = code.div(unit, units), code.mod(unit, units)
             panel = code.add(
                 code.mul(batch, self.rhs_panel_count), code.mul(group, self.unit_panels)
             )
@@ -125,13 +128,15 @@ class _Emitter:
             columns = self.plan.tile.columns * self.unit_panels
             first = code.mul(group, columns)
             last = code.min(code.add(first, columns), self.product.n)
-            self._pack_rhs(code, batch, first, code.sub(last, first), to)
+            count = code.sub(last, first)
+            self._pack_rhs(code, batch, (first, count), (0, self.product.k), to)
         return self._phase(code, f"{PREFIX}_pack")
 
-    def _pack_rhs(self, code: Code, batch: I64, first: I64, count: I64, to: str) -> None:
-        """All k of these columns."""
-        pair = self.product.pair
-        arguments = (batch, code.div(first, pair), code.div(count, pair), 0, self.product.k // pair)
+    def _pack_rhs(
+        self, code: Code, batch: I64, n: tuple[I64, I64], k: tuple[I64, I64], to: str
+    ) -> None:
+        """Some columns of some k: n, k are (first, count)."""
+        arguments = (batch, *(code.div(a, self.product.pair) for a in (*n, *k)))
         listed = ", ".join(f"i64 {a}" for a in arguments)
         src = f"%b{self.product.buffers[1]}"
         code.do(f"call void @{PREFIX}_pack_rhs(ptr {src}, {listed}, ptr {to})")
@@ -145,10 +150,12 @@ class _Emitter:
             panels = ceil(min(product.m, plan.m_block) / plan.tile.rows)
             blocks["%lhs_block"] = panels * self.lhs_panels.panel_step
         if plan.rhs_packed and plan.rhs_local:
-            blocks["%rhs_block"] = self.rhs_elements
-        is_whole_k = plan.k_block >= product.k
-        sums = plan.tile.elements if is_whole_k else plan.m_block * plan.n_block
-        blocks["%sums"] = sums
+            panels = ceil(min(product.n, plan.n_block) / plan.tile.columns)
+            blocks["%rhs_block"] = panels * self.rhs_panels.panel_step
+        unit_n = ceil(min(product.n, plan.n_block) / plan.tile.columns) * plan.tile.columns
+        blocks["%sums"] = (
+            plan.tile.elements if plan.k_block >= product.k else self.unit_rows * unit_n
+        )
         for name, count in blocks.items():
             code.do(f"{name} = alloca [{count} x {type}], align 64")
         with code.loop("%begin", "%end") as (unit, _):
@@ -156,44 +163,42 @@ class _Emitter:
             block = code.mod(unit, plan.units_per_batch)
             n_low = code.mul(code.mod(block, plan.n_units), plan.n_block)
             n_high = code.min(code.add(n_low, plan.n_block), product.n)
-            if plan.rhs_local:
-                m_low, m_end = 0, product.m
-                if plan.rhs_packed:
-                    self._pack_rhs(code, batch, 0, product.n, "%rhs_block")
-            else:
-                m_low = code.mul(code.div(block, plan.n_units), plan.m_block)
-                m_end = code.min(code.add(m_low, plan.m_block), product.m)
-            with code.loop(m_low, m_end, plan.m_block) as (m, _):
-                m_high = code.min(code.add(m, plan.m_block), product.m)
-                self._block(code, batch, (m, m_high), (n_low, n_high))
+            m_low = code.mul(code.div(block, plan.n_units), self.unit_rows)
+            m_high = code.min(code.add(m_low, self.unit_rows), product.m)
+            self._unit(code, batch, (m_low, m_high), (n_low, n_high))
         return self._phase(code, f"{PREFIX}_compute")
 
-    def _block(self, code: Code, batch: I64, m: tuple[I64, I64], n: tuple[I64, I64]) -> None:
-        """One block of the result, over all k."""
+    def _unit(self, code: Code, batch: I64, m: tuple[I64, I64], n: tuple[I64, I64]) -> None:
+        """Rows m[0] to m[1], columns n[0] to n[1] of the result, over all k."""
         product, plan = self.product, self.plan
-        rows = code.sub(m[1], m[0])
         with code.loop(0, product.k, plan.k_block) as (k, _):
             k_high = code.min(code.add(k, plan.k_block), product.k)
-            count = code.sub(k_high, k)
-            if plan.lhs_packed:
-                listed = ", ".join(f"i64 {a}" for a in (batch, m[0], rows, k, count))
-                src = f"%b{product.buffers[0]}"
-                code.do(f"call void @{PREFIX}_pack_lhs(ptr {src}, {listed}, ptr %lhs_block)")
-            with (
-                code.loop(n[0], n[1], plan.tile.columns) as (n_at, _),
-                code.loop(m[0], m[1], plan.tile.rows) as (m_at, _),
-            ):
-                self._tile(code, batch, (m_at, *m), (n_at, *n), (k, count))
+            k_part = (k, code.sub(k_high, k))
+            if plan.rhs_packed and plan.rhs_local:
+                self._pack_rhs(code, batch, (n[0], code.sub(n[1], n[0])), k_part, "%rhs_block")
+            with code.loop(m[0], m[1], plan.m_block) as (m_block, _):
+                m_end = code.min(code.add(m_block, plan.m_block), m[1])
+                if plan.lhs_packed:
+                    arguments = (batch, m_block, code.sub(m_end, m_block), *k_part)
+                    listed = ", ".join(f"i64 {a}" for a in arguments)
+                    src = f"%b{product.buffers[0]}"
+                    code.do(f"call void @{PREFIX}_pack_lhs(ptr {src}, {listed}, ptr %lhs_block)")
+                with (
+                    code.loop(n[0], n[1], plan.tile.columns) as (n_at, _),
+                    code.loop(m_block, m_end, plan.tile.rows) as (m_at, _),
+                ):
+                    self._tile(code, batch, (m_at, m_block, *m), (n_at, *n), k_part)
 
     def _tile(
         self,
         code: Code,
         batch: I64,
-        m: tuple[I64, I64, I64],
+        m: tuple[I64, I64, I64, I64],
         n: tuple[I64, I64, I64],
         k: tuple[I64, I64],
     ) -> None:
-        """One tile over one block of k. m, n: (where it begins, its block's begin and end).
+        """One tile over one block of k. m: (where it begins, its block's begin, its unit's begin
+        and end); n: (where it begins, its unit's begin and end).
 
         Read straight from memory, the last tile begins earlier so as to end at the edge; what the
         one before it has done is computed twice and stored once.
@@ -202,9 +207,9 @@ class _Emitter:
         type, tile = plan.tile.type, plan.tile
         m_at = m[0] if plan.lhs_packed else code.min(m[0], product.m - tile.rows)
         n_at = n[0] if plan.rhs_packed else code.min(n[0], product.n - tile.columns)
-        m_tile = code.div(code.sub(m[0], m[1]), tile.rows)
         n_tile = code.div(code.sub(n[0], n[1]), tile.columns)
         if plan.lhs_packed:
+            m_tile = code.div(code.sub(m[0], m[1]), tile.rows)
             a = code.offset(type, "%lhs_block", code.mul(m_tile, self.lhs_panels.panel_step))
         else:
             a = _corner(code, product.lhs, product.buffers[0], batch, m_at, k[0])
@@ -214,13 +219,14 @@ class _Emitter:
             b = _corner(code, product.rhs, product.buffers[1], batch, n_at, k[0])
         sums, first = "%sums", "true"
         if plan.k_block < product.k:
-            number = code.add(code.mul(n_tile, plan.m_block // tile.rows), m_tile)
+            m_tile = code.div(code.sub(m[0], m[2]), tile.rows)
+            number = code.add(code.mul(n_tile, self.unit_rows // tile.rows), m_tile)
             sums = code.offset(type, "%sums", code.mul(number, tile.elements))
             first = code.ins(f"icmp eq i64 {k[0]}, 0")
         code.do(f"call void @{PREFIX}_tile(ptr {a}, ptr {b}, i64 {k[1]}, ptr {sums}, i1 {first})")
         with code.when(code.ins(f"icmp eq i64 {code.add(*k)}, {product.k}")):
             skipped_rows, skipped_columns = code.sub(m[0], m_at), code.sub(n[0], n_at)
-            rows = code.min(code.sub(m[2], m[0]), tile.rows)
+            rows = code.min(code.sub(m[3], m[0]), tile.rows)
             columns = code.min(code.sub(n[2], n[0]), tile.columns)
             skip = code.add(code.mul(skipped_rows, tile.columns), skipped_columns)
             listed = ", ".join(f"i64 {a}" for a in (batch, m[0], n[0], rows, columns))
@@ -232,10 +238,9 @@ class _Emitter:
         self, code: Code, batch: I64, n: tuple[I64, I64, I64], n_tile: I64, k: I64
     ) -> str:
         plan, panel_step = self.plan, self.rhs_panels.panel_step
-        inside = code.mul(k, self.rhs_panels.k_step)
         if plan.rhs_local:
-            at = code.add(code.mul(n_tile, panel_step), inside)
-            return code.offset(plan.tile.type, "%rhs_block", at)
+            return code.offset(plan.tile.type, "%rhs_block", code.mul(n_tile, panel_step))
+        inside = code.mul(k, self.rhs_panels.k_step)
         panel = code.div(n[0], plan.tile.columns)
         panel = code.add(code.mul(batch, self.rhs_panel_count), panel)
         at = code.add(code.mul(panel, panel_step), inside)

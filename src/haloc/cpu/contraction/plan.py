@@ -18,8 +18,8 @@ BLOCK_BYTES = 128 << 10
 """What a packed block of the left-hand side may fill of the second-level cache."""
 SUMS_BYTES = 224 << 10
 """What a unit's unfinished sums may take, on the stack."""
-LOCAL_BYTES = 128 << 10
-"""How large a right-hand side is packed by each unit for itself, on the stack."""
+LOCAL_BYTES = 160 << 10
+"""How much of the right-hand side a unit packs for itself at a time, on the stack."""
 UNIT_BYTES = 256 << 10
 """What a unit that works at memory's speed reads of its larger operand."""
 INNER_ROWS = 8
@@ -176,13 +176,12 @@ def _outer_plan(product: Product, target: Target) -> Plan:
     n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * size)
     n_block = _balanced(product.n, n_limit, tile.columns)
     rhs_packed = not _reads_rhs(product, tile)
-    rhs_bytes = ceil(product.n / tile.columns) * tile.columns * product.k * size
-    if product.flops / product.batch < 4e6 and rhs_bytes <= LOCAL_BYTES:
-        single_k = k_block == product.k
-        whole_n = ceil(product.n / tile.columns) * tile.columns
-        if single_k or whole_n * m_block * size <= SUMS_BYTES:
-            lhs_packed = not _reads_lhs(product, tile)
-            return Plan(tile, k_block, m_block, whole_n, lhs_packed, rhs_packed, True, 1, 1)
+    local = _local_columns(product, tile, k_block, m_block)
+    if local:
+        n_block = _balanced(product.n, local, tile.columns)
+        lhs_packed = not _reads_lhs(product, tile, n_block)
+        n_units = ceil(product.n / n_block)
+        return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, True, 1, n_units)
     # Enough units for many threads, as long as a unit is worth dealing out (20 us).
     while (
         product.batch * ceil(product.m / m_block) * ceil(product.n / n_block) < 32
@@ -194,13 +193,36 @@ def _outer_plan(product: Product, target: Target) -> Plan:
             m_block = _balanced(m_block, m_block // 2, tile.rows)
         else:
             break
-    lhs_packed = not _reads_lhs(product, tile)
+    lhs_packed = not _reads_lhs(product, tile, n_block)
     m_units, n_units = ceil(product.m / m_block), ceil(product.n / n_block)
     return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, False, m_units, n_units)
 
 
-def _reads_lhs(product: Product, tile: TileShape) -> bool:
-    """Whether rows are used too rarely to be worth packing."""
+def _local_columns(product: Product, tile: TileShape, k_block: int, m_block: int) -> int:
+    """How many columns a unit that does all rows of them should have; 0: share rows out too.
+
+    Such a unit packs its part of the right-hand side for itself. That is right when no other unit
+    needs that part, when the whole is small, or when the part is much larger packed than in memory.
+    """
+    size = elements.type_bytes(tile.type)
+    columns = LOCAL_BYTES // (k_block * size)
+    if k_block < product.k:
+        columns = min(columns, SUMS_BYTES // (ceil(product.m / tile.rows) * tile.rows * size))
+    if columns < tile.columns:
+        return 0
+    if product.flops / product.batch < 4e6 and product.n <= columns:
+        return columns
+    is_image = any(c.size is not None for c in product.rhs.coordinates)
+    if is_image or product.m <= m_block:
+        # Units enough for many threads, each worth dealing out.
+        units = ceil(product.flops / product.batch / 2e6)
+        wanted = max(units, ceil(32 / product.batch) if units >= 32 else 1)
+        return max(min(columns, product.n // wanted), tile.columns)
+    return 0
+
+
+def _reads_lhs(product: Product, tile: TileShape, n_block: int) -> bool:
+    """Whether a unit uses rows too rarely to repay packing them."""
     view = product.lhs
     if view.stride("x") is None or view.stride("k") is None or elements.is_tabled(view.dtype):
         return False
@@ -208,7 +230,7 @@ def _reads_lhs(product: Product, tile: TileShape) -> bool:
         return False
     if run_group(view, "k") == "x" and product.m > tile.rows:
         return product.k * product.m * view.dtype.byte_size <= L1_BYTES
-    return product.n <= 2 * tile.columns or product.n * product.m * product.k <= 64**3
+    return n_block <= 2 * tile.columns or product.n * product.m * product.k <= 64**3
 
 
 def _reads_rhs(product: Product, tile: TileShape) -> bool:
