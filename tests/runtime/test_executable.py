@@ -235,9 +235,9 @@ def test_live_executables_newest_first(client: Client, load: Load) -> None:
     assert client.live_executables() == [first]
 
 
-def test_it_runs_on_the_first_device_listed() -> None:
+def test_it_runs_on_the_device_listed() -> None:
     client = make_interpreter_client(num_devices=3)
-    executable = client.compile_and_load(ADD, client.devices()[1:])
+    executable = client.compile_and_load(ADD, client.devices()[1:2])
     assert executable.local_devices() == [client.devices()[1]]
     x = client.buffer_from_pyval(ones(), client.devices()[1])
     (result,) = executable.execute([x, x], device=client.devices()[1])

@@ -199,7 +199,7 @@ class Client:
     ) -> LoadedExecutable:
         """Compile a computation and make it ready to run.
 
-        It runs on the device of the options' device_assignment, else on the first one listed.
+        It runs on the device of the options' device_assignment, else on the one listed.
         Raises HloParseError, VerificationError, InvalidArgumentError for options that do not fit,
         UnimplementedError naming what haloc does not do.
         """
@@ -259,6 +259,11 @@ class Client:
                 raise InvalidArgumentError(
                     f"executable_devices[{number}] is a device of another client: {device!r}"
                 )
+        if len(listed) > 1:
+            raise UnimplementedError(
+                f"executable_devices lists {len(listed)} devices: haloc runs a program on one "
+                "device so far"
+            )
         return listed
 
     def _assigned_device(self, assignment: DeviceAssignment | None) -> Device | None:
