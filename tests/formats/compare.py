@@ -36,7 +36,18 @@ def _computation_differences(a: HloComputation, b: HloComputation) -> list[str]:
     ]
 
 
-_KEYS = "opcode shape operands attrs sharding metadata frontend backend origin predecessors".split()
+_KEYS = [
+    "opcode",
+    "shape",
+    "operands",
+    "attrs",
+    "sharding",
+    "metadata",
+    "frontend",
+    "backend",
+    "origin",
+    "predecessors",
+]
 
 
 def _contents(i: HloInstruction) -> tuple[Any, ...]:

@@ -131,12 +131,12 @@ def _mesh_groups(
 def _mesh_devices(axes: tuple[tuple[str, int], ...], devices: str | None) -> np.ndarray:
     """Device ids of a mesh, flat: explicit, an iota turned by a permutation, or in order."""
     if devices is None:
-        return np.arange((prod([size for _, size in axes])))
+        return np.arange(prod([size for _, size in axes]))
     turned = _TURNED.fullmatch(devices)
     if turned is None:
         return np.array(ints(devices))
     source, order = ints(turned[1]), ints(turned[2])
-    return np.arange((prod(source))).reshape(source).transpose(order).reshape(-1)
+    return np.arange(prod(source)).reshape(source).transpose(order).reshape(-1)
 
 
 _TURNED = re.compile(rf"\[({_INTS})\]\s*T\(({_INTS})\)")

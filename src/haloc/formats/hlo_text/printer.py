@@ -73,6 +73,10 @@ _ALWAYS_PRINTED = frozenset(
 """Attributes that XLA's parser demands, or its printer writes, even when they are empty."""
 
 
+_ELSEWHERE = frozenset({"literal", "parameter_number", "statistics", "result_accuracy"})
+"""Attributes between the parentheses or among the annotations, whatever row they belong to."""
+
+
 def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
     """The whole module; ends with a newline."""
     parts = [header_text(module), "\n"]
@@ -194,7 +198,7 @@ def _parenthesised(instruction: HloInstruction, options: PrintOptions, percent: 
 
 def _attr_text(attr: Attr, attrs: dict[str, Any], percent: str) -> str:
     name = attr.name
-    if name in ("literal", "parameter_number"):
+    if name in _ELSEWHERE:
         return ""
     value = attrs.get(name, attr.default)
     if value is None or value is attr.default or value == attr.default:
@@ -229,7 +233,7 @@ def _common_parts(
         names = ", ".join(percent + p.name for p in instruction.control_predecessors)
         parts.append(f"control-predecessors={{{names}}}")
     for key in ("statistics", "result_accuracy"):
-        if attrs.get(key) and key not in own:
+        if attrs.get(key):
             parts.append(f"{key}={attrs[key]}")
     if instruction.origin:
         parts.append(f"origin={instruction.origin}")
