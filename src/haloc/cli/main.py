@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         # Imported by name, once known: `haloc fmt` need not load a compiler.
-        return int(importlib.import_module(COMMANDS[name][0]).run(rest))
+        code = int(importlib.import_module(COMMANDS[name][0]).run(rest))
+        sys.stdout.flush()  # so that a closed pipe is found here, not at exit
+        return code
     except SystemExit as stop:  # argparse: 2 for a usage error, 0 for --help
         return stop.code if isinstance(stop.code, int) else 2
     except BrokenPipeError:
