@@ -2,6 +2,7 @@
 
 from haloc.ops import (  # noqa: F401  (each file registers its rows)
     basic,
+    batch_norm,
     binary,
     bitcast,
     complex_ops,

@@ -9,7 +9,6 @@ from haloc.ops.attrs import (
     Bool,
     Computation,
     Dims,
-    Float,
     Groups,
     Int,
     Name,
@@ -25,7 +24,6 @@ NO_COLLECTIVES = "collectives between devices are not executed yet"
 NO_ASYNC = "asynchronous start/update/done pairs are not executed yet"
 NO_TRANSFER = "transfers to and from the host inside a program are not executed yet"
 NO_DYNAMIC = "dynamic shapes are not executed yet; only their text and shapes are carried"
-NO_BATCH_NORM = "batch normalisation as one op is not expanded yet; JAX emits its parts"
 
 CHANNEL = Attr("channel_id", Int(), 0)
 GROUPS = Attr("replica_groups", Groups(), None)
@@ -103,30 +101,6 @@ register_missing(
     effect=Effect.PURE,
 )
 register_missing("dynamic-reshape", ("operand", "sizes*"), NO_DYNAMIC, effect=Effect.PURE)
-
-# Batch normalisation.
-BATCH_NORM = (Attr("epsilon", Float()), Attr("feature_index", Int()))
-register_missing(
-    "batch-norm-training",
-    ("operand", "scale", "offset"),
-    NO_BATCH_NORM,
-    attrs=BATCH_NORM,
-    effect=Effect.PURE,
-)
-register_missing(
-    "batch-norm-inference",
-    ("operand", "scale", "offset", "mean", "variance"),
-    NO_BATCH_NORM,
-    attrs=BATCH_NORM,
-    effect=Effect.PURE,
-)
-register_missing(
-    "batch-norm-grad",
-    ("operand", "scale", "mean", "variance", "grad_output"),
-    NO_BATCH_NORM,
-    attrs=BATCH_NORM,
-    effect=Effect.PURE,
-)
 
 # Contractions with more than two operands, and scan.
 DOT_DIMS = (

@@ -30,7 +30,7 @@ def store(result: object, dtype: DType) -> Array:
     if array.dtype == dtype.numpy:
         return array
     if dtype.is_integer and dtype.bits < 8:
-        return wrap(array, dtype).astype(dtype.numpy)
+        return np.asarray(wrap(array, dtype)).astype(dtype.numpy)
     if dtype.is_float and dtype.bits < 32 and array.dtype == np.float64:
         array = array.astype(np.float32)
     if dtype in (F4E2M1FN, F6E2M3FN, F6E3M2FN) and array.dtype == np.float32:
