@@ -14,6 +14,7 @@ from math import prod
 from haloc.codegen.kernel import Kernel, kernel_for
 from haloc.codegen.target import Target
 from haloc.cpu.contraction import elements
+from haloc.cpu.contraction.depthwise import Depthwise, depthwise_kernel
 from haloc.cpu.contraction.dot import zeros_kernel
 from haloc.cpu.contraction.gemm import product_kernel
 from haloc.cpu.contraction.plan import Product
@@ -30,6 +31,9 @@ def convolution_kernel(instruction: HloInstruction, target: Target) -> Kernel:
     image, kernel = (o.shape for o in instruction.operands)
     if 0 in (*instruction.shape.dims, *image.dims, *kernel.dims):
         return zeros_kernel(instruction.shape, len(instruction.operands))
+    depthwise = depthwise_problem(instruction)
+    if depthwise is not None:
+        return depthwise_kernel(depthwise, target)
     return product_kernel(convolution_product(instruction), target)
 
 
@@ -89,16 +93,19 @@ def row_major_strides(dims: Sequence[int]) -> list[int]:
 def convolution_product(instruction: HloInstruction) -> Product:
     """The product a `convolution` with no dimension of size 0 stands for.
 
-    Vectors run along output features where those are the result's minor dimension; else the roles
-    are exchanged, and they run along output positions.
+    Vectors run along output features, unless the result's minor dimension is spatial or the image's
+    is the batch (as in gradients of kernels): then the roles are exchanged, and they run along
+    output positions.
     """
     geometry = Geometry.of(instruction)
     labels = geometry.labels
     image_type, kernel_type = (o.shape.dtype for o in instruction.operands)
     out_type = instruction.shape.dtype
     type = elements.compute_type(image_type, kernel_type, out_type, "convolution")
-    minor = max((d for d, size in enumerate(geometry.out_dims) if size > 1), default=-1)
-    is_exchanged = minor in labels.output_spatial
+    is_exchanged = (
+        _minor(geometry.out_dims) in labels.output_spatial
+        or _minor(geometry.image_dims) == labels.input_batch
+    )
     views = _Views(geometry, is_exchanged)
     image, kernel = views.image(image_type), views.kernel(kernel_type)
     out = views.out(out_type)
@@ -108,16 +115,38 @@ def convolution_product(instruction: HloInstruction) -> Product:
     return Product(lhs, rhs, out, type, buffers, is_complex=out_type.is_complex)
 
 
+def _minor(dims: Sequence[int]) -> int:
+    """The dimension whose elements lie side by side; -1 for a single element."""
+    return max((d for d, size in enumerate(dims) if size > 1), default=-1)
+
+
+def depthwise_problem(instruction: HloInstruction) -> Depthwise | None:
+    """The convolution as a depthwise one, if groups have one channel and lie side by side."""
+    geometry = Geometry.of(instruction)
+    if geometry.feature_groups == 1 or geometry.in_features > 1 or geometry.out_features > 1:
+        return None
+    dtypes = [o.shape.dtype for o in instruction.operands]
+    type = elements.compute_type(*dtypes, instruction.shape.dtype, "convolution")
+    views = _Views(geometry, False)
+    out = views.out(instruction.shape.dtype)
+    problem = Depthwise(views.image(dtypes[0]), views.kernel(dtypes[1]), out, type)
+    return problem if problem.is_supported else None
+
+
 class _Views:
     """Builds the three views. Coordinates are numbered as the arrays' dimensions are.
 
-    Batch index: groups (and images, when exchanged). Positions: (images and) out spatial.
+    Batch index: groups (and images, when per image). Positions: (images and) out spatial.
     Contracted: window spatial and features. Both in the order their dimensions have in the image.
     """
 
     def __init__(self, geometry: Geometry, is_exchanged: bool):
         self.geometry = geometry
         self.is_exchanged = is_exchanged
+        # Vectors along positions do not cross from image to image, unless images lie side by side.
+        self.is_per_image = (
+            is_exchanged and _minor(geometry.image_dims) != geometry.labels.input_batch
+        )
         labels = geometry.labels
         of_dim = {labels.input_feature: "feature"}
         of_dim |= {d: str(i) for i, d in enumerate(labels.input_spatial)}
@@ -127,7 +156,7 @@ class _Views:
         """The axes of an output position, in the order the dimensions have in the image."""
         labels = self.geometry.labels
         placed = dict(zip(labels.input_spatial, spatial, strict=True))
-        if not self.is_exchanged:
+        if not self.is_per_image:
             placed[labels.input_batch] = images
         return tuple(placed[d] for d in sorted(placed))
 
@@ -154,7 +183,7 @@ class _Views:
             taps[str(i)] = Axis(w.size, {d: w.window_dilation})
         images, groups = Axis(geometry.batch, {batch: 1}), Axis(geometry.groups, g_steps)
         axes = {
-            "g": (groups, images) if self.is_exchanged else (groups,),
+            "g": (groups, images) if self.is_per_image else (groups,),
             "x": self._positions(images, positions),
             "k": tuple(taps[name] for name in self.contracted),
         }
@@ -172,7 +201,7 @@ class _Views:
         groups = Axis(geometry.groups, {feature: geometry.out_features})
         images = Axis(geometry.batch, {})
         axes = {
-            "g": (groups, images) if self.is_exchanged else (groups,),
+            "g": (groups, images) if self.is_per_image else (groups,),
             "x": (Axis(geometry.out_features, {feature: 1}),),
             "k": tuple(taps[name] for name in self.contracted),
         }
@@ -187,10 +216,12 @@ class _Views:
         positions = [Axis(size, {d: 1}) for d, size in spatial]
         features = (Axis(geometry.out_features, {feature: 1}),)
         groups = Axis(geometry.groups, {feature: geometry.out_features})
+        g = (groups, images) if self.is_per_image else (groups,)
+        placed = self._positions(images, positions)
         if self.is_exchanged:
-            axes = {"g": (groups, images), "x": features, "k": self._positions(images, positions)}
+            axes = {"g": g, "x": features, "k": placed}
         else:
-            axes = {"g": (groups,), "x": self._positions(images, positions), "k": features}
+            axes = {"g": g, "x": placed, "k": features}
         return simplified(View(dtype, coordinates, axes))
 
 

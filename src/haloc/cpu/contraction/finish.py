@@ -116,9 +116,9 @@ class _RowWriter:
             mask = code.ins(f"icmp slt {vector('i32', lanes)} <{numbers}>, {spread}")
             slot = code.offset(self.storage, line, whole)
             symbol = f"@llvm.masked.store.v{lanes}{_short(self.storage)}.p0"
-            self.code.declares[f"declare void {symbol}({t}, ptr, i32, {mask_type})"] = None
+            self.code.declares[f"declare void {symbol}({t}, ptr, {mask_type})"] = None
             code.do(
-                f"call void {symbol}({t} {value}, ptr {slot}, i32 {self.align}, {mask_type} {mask})"
+                f"call void {symbol}({t} {value}, ptr align {self.align} {slot}, {mask_type} {mask})"
             )
 
     def strided(self, line: str, begin: I64, stride: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from haloc.cpu.contraction import elements
 from haloc.cpu.contraction.pack_blocks import BlockPacker, BlockPacking, block_packing
 from haloc.cpu.contraction.text import I64, Code
-from haloc.cpu.contraction.view import View, added
+from haloc.cpu.contraction.view import Coordinate, View, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class _Packer:
             self._copy(base, count, target)
             return
         if self.is_checked:
-            self._checked(sums, begin, count, base, target)
+            self._checked(sums, begin, count, target)
             return
         low: I64 = 0
         high: I64 = count
@@ -188,7 +188,7 @@ class _Packer:
             value = code.add(sums.get(number, 0), coordinate.start)
             step = self.axis_steps.get(number, 0)
             if step == 0:
-                inside, index = self._inside(value, number)
+                inside, index = inside_bound(code, coordinate, value)
                 high = code.ins(f"select i1 {inside}, i64 {high}, i64 0")
                 base = code.add(base, code.mul(index, coordinate.stride))
                 continue
@@ -216,35 +216,13 @@ class _Packer:
         code = self.code
         return code.div(code.max(0, code.add(distance, step - 1)), step)
 
-    def _inside(self, value: I64, number: int) -> tuple[str, I64]:
-        """(whether a coordinate's value is inside the array, the index it stands for)."""
-        code, coordinate = self.code, self.view.coordinates[number]
-        assert coordinate.size is not None
-        limit = (coordinate.size - 1) * coordinate.dilation + 1
-        inside = code.ins(f"icmp ult i64 {value}, {limit}")
-        if coordinate.dilation == 1:
-            return inside, value
-        index = code.ins(f"sdiv i64 {value}, {coordinate.dilation}")
-        rest = code.ins(f"srem i64 {value}, {coordinate.dilation}")
-        even = code.ins(f"icmp eq i64 {rest}, 0")
-        return code.ins(f"and i1 {inside}, {even}"), index
-
-    def _checked(
-        self, sums: Mapping[int, I64], begin: I64, count: I64, base: I64, target: str
-    ) -> None:
+    def _checked(self, sums: Mapping[int, I64], begin: I64, count: I64, target: str) -> None:
         """One element at a time, each coordinate checked."""
         code = self.code
         with code.loop(0, count) as (i, _):
-            offset = code.add(base, code.mul(i, self._plain_step()))
-            inside = "true"
-            for number, coordinate in enumerate(self.view.coordinates):
-                if coordinate.size is None:
-                    continue
-                at = code.mul(code.add(begin, i), self.axis_steps.get(number, 0))
-                value = code.add(sums.get(number, 0), coordinate.start, at)
-                here, index = self._inside(value, number)
-                inside = code.ins(f"and i1 {inside}, {here}")
-                offset = code.add(offset, code.mul(index, coordinate.stride))
+            index = code.add(begin, i)
+            moved = {c: code.mul(index, s) for c, s in self.axis_steps.items()}
+            inside, offset = inside_bounds(code, self.view, added(code, sums, moved))
             slot = code.offset(self.panels.type, target, code.mul(i, self.step))
             # Outside, element 0 is read and thrown away.
             safe = code.ins(f"select i1 {inside}, i64 {offset}, i64 0")
@@ -307,6 +285,34 @@ class _Packer:
             for at in (0, x, k, k + x) if panels.is_paired else (0,):
                 pointer = code.offset(panels.type, slot, at)
                 code.store(panels.type, zero_of(panels.type), pointer, size)
+
+
+def inside_bound(code: Code, coordinate: Coordinate, value: I64) -> tuple[str, I64]:
+    """(whether a bounded coordinate's value is inside the array, the index it stands for)."""
+    assert coordinate.size is not None
+    limit = (coordinate.size - 1) * coordinate.dilation + 1
+    inside = code.ins(f"icmp ult i64 {value}, {limit}")
+    if coordinate.dilation == 1:
+        return inside, value
+    index = code.ins(f"sdiv i64 {value}, {coordinate.dilation}")
+    rest = code.ins(f"srem i64 {value}, {coordinate.dilation}")
+    even = code.ins(f"icmp eq i64 {rest}, 0")
+    return code.ins(f"and i1 {inside}, {even}"), index
+
+
+def inside_bounds(code: Code, view: View, sums: Mapping[int, I64]) -> tuple[str, I64]:
+    """(whether an element is inside the array, its offset if so)."""
+    inside = "true"
+    offset = view.plain_offset(code, sums)
+    for number, coordinate in enumerate(view.coordinates):
+        if coordinate.size is None:
+            offset = code.add(offset, coordinate.start * coordinate.stride)
+            continue
+        value = code.add(sums.get(number, 0), coordinate.start)
+        here, index = inside_bound(code, coordinate, value)
+        inside = here if inside == "true" else code.ins(f"and i1 {inside}, {here}")
+        offset = code.add(offset, code.mul(index, coordinate.stride))
+    return inside, offset
 
 
 def zero_of(type: str, width: int = 1) -> str:
