@@ -12,7 +12,7 @@ class Linker:
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
-        self.declares: dict[str, None] = {}
+        self.declares: dict[str, str] = {}
         self.library: dict[str, str] = {}
         self.symbols: dict[str, int] = {}
         self.thunks: dict[str, str] = {}
@@ -24,7 +24,8 @@ class Linker:
         if name not in self.texts:
             text = kernel.text.replace(PREFIX, name)
             self.texts[name] = text.replace("define void @", "define internal void @")
-            self.declares.update(dict.fromkeys(kernel.declares))
+            for line in kernel.declares:
+                self.declares.setdefault(_symbol(line), line)
             self.library.update(kernel.library)
             self.symbols.update(kernel.symbols)
         return name
@@ -45,11 +46,16 @@ class Linker:
         return name
 
     def text(self, sequencer: str) -> str:
-        declares = sorted(set(self.declares) | set(RUNTIME_DECLARES))
+        declares = {_symbol(line): line for line in RUNTIME_DECLARES} | self.declares
         library = [*self.library.values()]
         return "\n".join(
-            [*declares, *library, *self.texts.values(), *self.thunks.values(), sequencer]
+            [*declares.values(), *library, *self.texts.values(), *self.thunks.values(), sequencer]
         )
+
+
+def _symbol(declare: str) -> str:
+    """What a `declare` line declares: lines for one symbol may differ in attributes."""
+    return declare[declare.index("@") : declare.index("(")]
 
 
 RUNTIME_DECLARES = (

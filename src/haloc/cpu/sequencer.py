@@ -223,10 +223,12 @@ class Sequencer:
         return results
 
     def _emit(self, instruction: HloInstruction) -> Kernel:
-        emitter = KERNELS.get(instruction.opcode)
+        row = op(instruction)
+        # A fusion is emitted as its root is: a loop, or what the root's own emitter makes of it.
+        calls = instruction.attrs.get("calls")
+        emitter = KERNELS.get(instruction.opcode if calls is None else calls.root.opcode)
         if emitter is not None:
             return emitter(instruction, self.target)
-        row = op(instruction)
         if instruction.opcode in ("fusion", "reduce", "reduce-window") or isinstance(
             row.lower, Elementwise | Indexed
         ):

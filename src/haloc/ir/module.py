@@ -184,6 +184,9 @@ class HloComputation:
     @property
     def instructions(self) -> list[HloInstruction]:
         """A snapshot, in order: safe to change the computation while going through it."""
+        if self.module is not None and self in self.module.unsorted:
+            self.module.unsorted.discard(self)
+            self.sort()
         return list(self._instructions)
 
     @property
@@ -206,7 +209,7 @@ class HloComputation:
     ) -> HloInstruction:
         """Take in a new instruction, under a name made unique in the module.
 
-        It goes to the end; with `before`, the caller's next `sort()` puts it in its place.
+        It goes to the end; with `before`, the next look at `instructions` finds it in its place.
         """
         instruction.parent = self
         wanted = name or instruction.name or instruction.opcode
@@ -380,9 +383,8 @@ class HloModule:
 
     def sort(self) -> None:
         """Restore operand order in every computation that `replace` has touched."""
-        for computation in self.unsorted:
-            computation.sort()
-        self.unsorted.clear()
+        while self.unsorted:
+            self.unsorted.pop().sort()
 
     def remove_unreachable_computations(self) -> bool:
         live = self.post_order()
