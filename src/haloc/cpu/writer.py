@@ -25,7 +25,8 @@ class Function:
 
     def __init__(self, symbol: str, parameters: str = "", result: str = "void", linkage: str = ""):
         """parameters: as LLVM writes them, "ptr %a, i64 %n"."""
-        self._head = f"define {linkage} {result} @{symbol}({parameters}) nounwind {{"
+        words = " ".join(w for w in ("define", linkage, result) if w)
+        self._head = f"{words} @{symbol}({parameters}) nounwind {{"
         self._entry: list[str] = []
         self._lines: list[str] = []
         self._count = 0
