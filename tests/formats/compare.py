@@ -31,23 +31,12 @@ def _computation_differences(a: HloComputation, b: HloComputation) -> list[str]:
     return [
         f"{a.name}.{x.name}: {key}: {p!r} != {q!r}"
         for x, y in pairs
-        for key, p, q in zip(_KEYS, _contents(x), _contents(y), strict=True)
+        for key, p, q in zip(_KEYS.split(), _contents(x), _contents(y), strict=True)
         if p != q
     ]
 
 
-_KEYS = [
-    "opcode",
-    "shape",
-    "operands",
-    "attrs",
-    "sharding",
-    "metadata",
-    "frontend",
-    "backend",
-    "origin",
-    "predecessors",
-]
+_KEYS = "opcode shape operands attrs sharding metadata frontend backend origin predecessors"
 
 
 def _contents(i: HloInstruction) -> tuple[Any, ...]:
