@@ -22,7 +22,9 @@ RANDOM_OPS = sorted(
 def random_graph(seed: int, size: int = 25) -> ExampleGraph:
     graph = ExampleGraph(np.random.default_rng(seed), reuse=0.8)
     values = [OPS[graph.pick(RANDOM_OPS)].example(graph) for _ in range(size)]
-    results = [v for v in values if not v.shape.is_token and graph.rng.random() < 0.5] or values[-1:]
+    results = [v for v in values if not v.shape.is_token and graph.rng.random() < 0.5] or values[
+        -1:
+    ]
     graph.computation.root = graph.add("tuple", tuple_shape(*(r.shape for r in results)), results)
     return graph
 

@@ -19,6 +19,7 @@ RULES = {r.name: r for r in (ALGEBRA + DOTS + RESHAPE_MOVES + CONTROL).rules}
 REGIONS = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 double { a = f32[] parameter(0)  ROOT c = f32[] add(a, a) }
+less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
 same { ROOT a = f32[] parameter(0) }
 never { a = f32[] parameter(0)  ROOT f = pred[] constant(false) }
 """

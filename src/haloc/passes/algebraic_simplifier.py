@@ -8,13 +8,16 @@ from haloc.passes.fuel import Fuel
 from haloc.passes.rules.arithmetic import ARITHMETIC
 from haloc.passes.rules.broadcast import BROADCAST
 from haloc.passes.rules.choice import CHOICE
+from haloc.passes.rules.empty import EMPTY
 from haloc.passes.rules.folding import DOTS, REDUCTIONS
 from haloc.passes.rules.movement import MOVEMENT
 from haloc.passes.rules.reshape_mover import RESHAPE_MOVES
 from haloc.passes.rules.structure import CONTROL, DYNAMIC, TUPLES
 from haloc.passes.simplify import RuleSet, simplify
 
-ALGEBRA: RuleSet = ARITHMETIC + CHOICE + BROADCAST + MOVEMENT + TUPLES + DYNAMIC + REDUCTIONS
+ALGEBRA: RuleSet = (
+    ARITHMETIC + CHOICE + BROADCAST + MOVEMENT + EMPTY + TUPLES + DYNAMIC + REDUCTIONS
+)
 
 
 @hlo_pass("algebraic-simplifier")

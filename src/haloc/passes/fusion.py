@@ -22,9 +22,10 @@ from haloc.passes.fusion_group import (
     is_free,
     is_fusible,
     is_heavy,
+    is_reshape,
     is_scalar_constant,
 )
-from haloc.passes.fusion_outline import RESHAPES, outline
+from haloc.passes.fusion_outline import outline
 
 FUSION_ROOTS = ("reduce", "dynamic-update-slice")
 """Ops with a loop structure of their own that take in the producers of what they read."""
@@ -95,7 +96,7 @@ class Grouping:
         groups, outside = self._user_groups(instruction)
         if is_free(instruction):
             if not self._copy_into_users(instruction) or outside:
-                if instruction.opcode in RESHAPES:
+                if is_reshape(instruction):
                     self.standing.add(instruction)
                 else:
                     self._start(instruction)

@@ -150,6 +150,12 @@ def changes_minor_dimension(instruction: HloInstruction) -> bool:
     return bool(real) and real[-1] != max(real)
 
 
+def is_reshape(instruction: HloInstruction) -> bool:
+    """Moves nothing in memory: free outside a loop, index arithmetic inside."""
+    lower = op(instruction).lower
+    return isinstance(lower, Indexed) and lower.keeps_order
+
+
 def is_heavy(instruction: HloInstruction) -> bool:
     """One element costs far more than a load and a few arithmetic instructions."""
     cost = op(instruction).cost(instruction)

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 
 from haloc.ir.module import HloComputation, HloInstruction, copy_annotations
 from haloc.ir.shape import tuple_shape
-from haloc.passes.fusion_group import Group, is_loop, is_scalar_constant
-
-RESHAPES = ("reshape", "bitcast")
-"""With dense row-major arrays these move nothing: outside a loop they are free, inside they cost
-index arithmetic."""
+from haloc.passes.fusion_group import Group, is_loop, is_reshape, is_scalar_constant
 
 Position = Mapping[HloInstruction, int]
 
@@ -42,7 +38,7 @@ def _peel_reshapes(
     members: list[HloInstruction], roots: list[HloInstruction], materialised: set[HloInstruction]
 ) -> None:
     """Leave reshapes at the root and directly on operands outside the fusion."""
-    while len(roots) == 1 and roots[0].opcode in RESHAPES:
+    while len(roots) == 1 and is_reshape(roots[0]):
         reshape = roots.pop()
         members.remove(reshape)
         operand = reshape.operands[0]
@@ -51,7 +47,7 @@ def _peel_reshapes(
             roots.append(operand)
     inside = set(members)
     for member in list(members):
-        if member.opcode in RESHAPES and member not in roots and member.operands[0] not in inside:
+        if is_reshape(member) and member not in roots and member.operands[0] not in inside:
             inside.remove(member)
             members.remove(member)
 

@@ -20,7 +20,7 @@ def layout_normalization(module: HloModule) -> bool:
     values. The entry's layouts stay in the header (entry_computation_layout), where the runtime
     finds them; those of custom calls stay on the call.
     """
-    changed = False
+    changed = _keep_entry_layouts(module)
     for computation in module.computations.values():
         for instruction in computation.instructions:
             if instruction.opcode == "bitcast":
@@ -36,6 +36,18 @@ def layout_normalization(module: HloModule) -> bool:
                 instruction.shape = normal
                 changed = True
     return changed
+
+
+def _keep_entry_layouts(module: HloModule) -> bool:
+    """Write into the header, where it does not say, what the entry's own shapes say."""
+    if "entry_computation_layout" in module.header:
+        return False
+    parameters = tuple(p.shape for p in module.entry.parameters)
+    result = module.entry.root.shape
+    if all(s == s.with_default_layout() for s in (*parameters, result)):
+        return False
+    module.header["entry_computation_layout"] = (parameters, result)
+    return True
 
 
 def _as_movement(bitcast: HloInstruction) -> HloInstruction:
