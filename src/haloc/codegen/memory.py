@@ -50,14 +50,16 @@ class Memory(ScalarCore):
     ) -> LlvmValue:
         """`width` elements that follow each other from `pointer` on.
 
-        mask (pred of that width): lanes where it is false are not read and are unspecified.
+        mask (pred, splatted to that width): lanes where it is false are not read and are
+        unspecified, though never poison.
         hoist: the load is pure (placed and shared by its operands); False: it runs at the cursor.
         """
         element = memory_element(dtype)
+        lanes = self._mask(mask, width)
         if not dtype.is_complex:
-            raw = self._load(pointer, vector(element, width), element, _reg(mask), hoist)
+            raw = self._load(pointer, vector(element, width), element, lanes, hoist)
             return self._from_memory(raw, dtype)
-        pair_mask = None if mask is None else self._doubled(mask.reg)
+        pair_mask = None if lanes is None else self._doubled(lanes)
         both = self._load(pointer, f"<{2 * width} x {element}>", element, pair_mask, hoist)
         if width == 1:
             parts = [
@@ -71,10 +73,11 @@ class Memory(ScalarCore):
     def store(self, value: LlvmValue, pointer: Reg, mask: LlvmValue | None = None) -> None:
         """Write a value's elements from `pointer` on, those where `mask` holds."""
         element = memory_element(value.dtype)
+        lanes = self._mask(mask, value.width)
         if value.imag is None:
-            self._store(self._to_memory(value), pointer, element, _reg(mask))
+            self._store(self._to_memory(value), pointer, element, lanes)
             return
-        pair_mask = None if mask is None else self._doubled(mask.reg)
+        pair_mask = None if lanes is None else self._doubled(lanes)
         both = self._interleave(value.reg, value.imag)
         self._store(both, pointer, element, pair_mask)
 
@@ -83,21 +86,25 @@ class Memory(ScalarCore):
     ) -> LlvmValue:
         """Elements at base + offsets, which count elements: i64, or <width x i64>."""
         element = memory_element(dtype)
+        lanes = self._mask(mask, width)
         if not dtype.is_complex:
-            raw = self._gather(base, offsets, element, _reg(mask))
+            raw = self._gather(base, offsets, element, lanes)
             return self._from_memory(raw, dtype)
         first = Expr(self.builder, offsets).shl(1)
         parts = [
-            self._gather(base, at.reg, element, _reg(mask)) for at in (first, first | first.like(1))
+            self._gather(base, at.reg, element, lanes) for at in (first, first | first.like(1))
         ]
         return LlvmValue(dtype, width, *parts)
+
+    def _mask(self, mask: LlvmValue | None, width: int) -> Reg | None:
+        return None if mask is None else self.splat(mask, width).reg
 
     # --- Raw registers ------------------------------------------------------------------------
 
     def _from_memory(self, raw: Reg, dtype: DType) -> LlvmValue:
         expr = Expr(self.builder, raw)
         if is_narrow(dtype):
-            expr = decode(expr, dtype)
+            expr = decode(expr, dtype, self.target)
         else:
             expr = expr.cast("trunc", register_element(dtype))
         return self.wrap(dtype, expr)
@@ -105,7 +112,7 @@ class Memory(ScalarCore):
     def _to_memory(self, value: LlvmValue) -> Reg:
         expr, dtype = self.real_expr(value), value.dtype
         if is_narrow(dtype):
-            return encode(expr, dtype).reg
+            return encode(expr, dtype, self.target).reg
         # A sub-byte integer's upper bits in memory are zero, signed or not, as ml_dtypes has it.
         return expr.cast("zext", memory_element(dtype)).reg
 
@@ -122,7 +129,7 @@ class Memory(ScalarCore):
         self.builder.declare(f"declare {type} {name}(ptr, {masks}, {type})")
         return op(
             type,
-            f"call {type} {name}(ptr align {align} {{0}}, {masks} {{1}}, {type} poison)",
+            f"call {type} {name}(ptr align {align} {{0}}, {masks} {{1}}, {type} zeroinitializer)",
             pointer,
             mask,
         )
@@ -163,7 +170,7 @@ class Memory(ScalarCore):
         return self.builder.op(
             type,
             f"call {type} {name}(<{width} x ptr> align {_BYTES[element]} {{0}}, {masks} {{1}}, "
-            f"{type} poison)",
+            f"{type} zeroinitializer)",
             at,
             mask,
         )
@@ -188,7 +195,3 @@ class Memory(ScalarCore):
 
 def vector_of_i1(type: str) -> str:
     return f"<{shape_of(type)[0]} x i1>"
-
-
-def _reg(mask: LlvmValue | None) -> Reg | None:
-    return None if mask is None else mask.reg

@@ -1,4 +1,4 @@
-"""Arithmetic, bits and rounding of `LlvmScalar`: integers, floats, pred; complex where it is short."""
+"""Arithmetic, bits and rounding of `LlvmScalar`."""
 
 from __future__ import annotations
 

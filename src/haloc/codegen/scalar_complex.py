@@ -48,13 +48,13 @@ def complex_divide(x: Pair, y: Pair) -> Pair:
     norm = c * c + d * d
     real = (sa * c + sb * d) / norm * scale * unshift
     imag = (sb * c - sa * d) / norm * scale * unshift
-    lost = real.is_nan() & imag.is_nan()
-    return _recover(lost, real, imag, x, (c, d), norm)
+    return _recover((real, imag), x, (c, d), norm)
 
 
-def _recover(lost: Expr, real: Expr, imag: Expr, x: Pair, y: Pair, norm: Expr) -> Pair:
+def _recover(quotient: Pair, x: Pair, y: Pair, norm: Expr) -> Pair:
     """Where both parts came out NaN: x/0, inf/finite and finite/inf as C99's Annex G has them."""
-    (a, b), (c, d) = x, y
+    (real, imag), (a, b), (c, d) = quotient, x, y
+    lost = real.is_nan() & imag.is_nan()
     inf = math.inf
     by_zero = norm.eq(0.0) & ~(a.is_nan() & b.is_nan())
     unbounded = a.like(inf).copysign(c)

@@ -130,11 +130,13 @@ class Conversion(ScalarCore):
             raise UnimplementedError(f"bitcast-convert: from {x.dtype} to {dtype}")
         a = self.real_expr(x)
         if is_narrow(x.dtype):
-            a = encode(a, x.dtype).cast("trunc", f"i{x.dtype.bits}")
+            a = encode(a, x.dtype, self.target).cast("trunc", f"i{x.dtype.bits}")
         elif x.dtype.is_float:
             a = a.bits()
         if is_narrow(dtype):
-            return self.wrap(dtype, decode(a.cast("zext", f"i{max(8, dtype.bits)}"), dtype))
+            return self.wrap(
+                dtype, decode(a.cast("zext", f"i{max(8, dtype.bits)}"), dtype, self.target)
+            )
         return self.wrap(dtype, a.as_float() if dtype.is_float else a)
 
 

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from haloc.codegen.scalar_expr import Expr
+from haloc.codegen.target import Target
 from haloc.ir.dtype import BF16, F8E8M0FNU, F16, DType
 
 _QUIET = 0x00400000
@@ -22,7 +23,7 @@ _QUIET = 0x00400000
 
 @dataclass(frozen=True, slots=True)
 class NarrowFormat:
-    """A type of at most 8 bits: sign, exponent with bias 1 - min_exponent, mantissa_bits.
+    """A type of at most 16 bits: sign, exponent with bias 1 - min_exponent, mantissa_bits.
 
     infinity, nan: their codes, or None if the type has none. nan is the code ml_dtypes writes;
     codes above infinity (without sign) are NaN too. largest: the largest finite number.
@@ -47,9 +48,19 @@ class NarrowFormat:
         return math.ldexp(1.0, self.min_exponent - self.mantissa_bits)
 
 
+_HALF = NarrowFormat(16, 10, -14, 65504.0, 0x7C00, 0x7E00, True)
+
+
+def has_half(target: Target) -> bool:
+    """Whether f16 converts in hardware. (LLVM would call functions that no process has, else.)"""
+    return not target.triple.startswith(("x86_64", "i686")) or target.has("f16c")
+
+
 @cache
 def narrow_format(dtype: DType) -> NarrowFormat:
     """The format, as ml_dtypes has it."""
+    if dtype is F16:
+        return _HALF
     info = ml_dtypes.finfo(dtype.numpy)
     with np.errstate(all="ignore"):
         probe = np.array([np.inf, np.nan, -0.0], np.float32).astype(dtype.numpy)
@@ -66,9 +77,9 @@ def narrow_format(dtype: DType) -> NarrowFormat:
     )
 
 
-def round_to(x: Expr, dtype: DType) -> Expr:
+def round_to(x: Expr, dtype: DType, target: Target) -> Expr:
     """A float register rounded to the narrow type, still a float register."""
-    if dtype is F16:
+    if dtype is F16 and has_half(target):
         return x.cast("fptrunc", "half").cast("fpext", "float")
     if dtype is BF16:
         return _round_bf16(x)
@@ -118,9 +129,9 @@ def _round_small(x: Expr, form: NarrowFormat) -> Expr:
     return result
 
 
-def encode(x: Expr, dtype: DType) -> Expr:
+def encode(x: Expr, dtype: DType, target: Target) -> Expr:
     """The bits (i16 or i8) of a float register that is rounded to the type."""
-    if dtype is F16:
+    if dtype is F16 and has_half(target):
         return x.cast("fptrunc", "half").bits()
     if dtype is BF16:
         return x.bits().lshr(16).cast("trunc", "i16")
@@ -146,12 +157,12 @@ def _encode_small(x: Expr, form: NarrowFormat) -> Expr:
             code = x.is_nan().choose(form.nan, code) | sign
     else:
         code = code | sign
-    return code.cast("trunc", "i8")
+    return code.cast("trunc", "i16" if form.bits == 16 else "i8")
 
 
-def decode(code: Expr, dtype: DType) -> Expr:
+def decode(code: Expr, dtype: DType, target: Target) -> Expr:
     """The float register for bits (i16 or i8); bits above a sub-byte type's are ignored."""
-    if dtype is F16:
+    if dtype is F16 and has_half(target):
         return code.as_float().cast("fpext", "float")
     if dtype is BF16:
         return code.cast("zext", "i32").shl(16).as_float()

@@ -78,7 +78,7 @@ class ScalarCore:
     def rounded(self, dtype: DType, expr: Expr) -> LlvmValue:
         """A float result, rounded when the type is narrower than its register."""
         if is_narrow(dtype):
-            expr = round_to(expr, dtype)
+            expr = round_to(expr, dtype, self.target)
         return self.wrap(dtype, expr)
 
     def matched(self, *values: LlvmValue) -> list[LlvmValue]:

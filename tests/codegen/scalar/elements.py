@@ -1,7 +1,7 @@
 """Evaluates one `LlvmScalar` method on arrays: the harness of the scalar tests and of ulp_table.
 
-    apply("add", [x, y])                       # the method, on dtypes of the arrays
-    apply(lambda s, x: s.convert(x, F32), [x]) # or any function of the scalar and values
+apply("add", [x, y])                       # the method, on dtypes of the arrays
+apply(lambda s, x: s.convert(x, F32), [x]) # or any function of the scalar and values
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ _HALF_PI = {
 _BOUND = {"float": 2.0**17, "double": 2.0**22}
 
 Reduced = tuple[Expr, Expr, Expr]
-"""(r, low, q): x = q pi/2 + r + low, |r| <= pi/4 about, q as integer of which two bits count.
-low is 0 for float."""
+"""(r, low, q): x = q pi/2 + r + low, |r| <= pi/4 about, q as integer of which two bits count."""
 
 
 def reduce_argument(x: Expr) -> Reduced:
@@ -101,12 +100,9 @@ def _cody_waite(x: Expr) -> Reduced:
     k, q = shifted - magic, shifted.bits()
     first, second, third = _HALF_PI[x.element]
     r = (-k).fma(first, x)
-    if is_float(x):
-        r = (-k).fma(third, (-k).fma(second, r))
-        return r, r.like(0.0), q
     part, part_error = two_product(k, k.like(second))
     r, low = two_sum(r, -part)
-    low = (low - part_error) - k * third
+    low = (-k).fma(third, low - part_error)
     return (*fast_two_sum(r, low), q)
 
 
@@ -117,8 +113,8 @@ def _payne_hanek_lanes(x: Expr) -> Reduced:
         one = x.raw(x.element, f"extractelement {x.type} {{0}}, i64 {lane}") if x.width > 1 else x
         r, low, q = outlined("reduce_far", _payne_hanek, one.cast("fpext", "double"))  # type: ignore
         if is_float(x):
-            r, q = r.cast("fptrunc", "float"), q.cast("trunc", "i32")
-            low = r.like(0.0)
+            near, q = r.cast("fptrunc", "float"), q.cast("trunc", "i32")
+            r, low = near, (r - near.cast("fpext", "double")).cast("fptrunc", "float")
         if x.width == 1:
             return r, low, q
         results = [
@@ -129,13 +125,15 @@ def _payne_hanek_lanes(x: Expr) -> Reduced:
 
 
 def _payne_hanek(x: Expr) -> Reduced:
-    """For a double scalar, finite and at least 2^16."""
+    """For a double scalar, finite and at least 2^16; anything (but no crash) for others."""
     bits = x.bits()
     exponent = bits.lshr(52) & 0x7FF
     mantissa = (bits & ((1 << 52) - 1)) | (1 << 52)
     # x = mantissa 2^E, E = exponent - 1075. The window starts at 2/pi's bit of weight 2^(1-E):
     # what stands before gives multiples of 4. The table has 64 zero bits in front.
     start = exponent + (64 - 1075 - 2)
+    # Lanes that need none of this come along with any exponent: stay within the table.
+    start = start.call("smax", 0).call("smin", 64 * (_WORDS - 3) - 1)
     window = _window(start)
     product = window * mantissa.cast("zext", "i192")
     q = product.lshr(190).cast("trunc", "i64")

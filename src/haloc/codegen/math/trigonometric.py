@@ -13,15 +13,10 @@ def _sin_and_cos(r: Expr, low: Expr) -> tuple[Expr, Expr]:
     t = r * r
     cube = r * t
     half = t * 0.5
-    if is_float(r):
-        sine = cube.fma(polynomial(t, SIN_F32), r)
-        w = 1.0 - half
-        cosine = w + (t * t).fma(polynomial(t, COS_F32), (1.0 - w) - half)
-        return sine, cosine
-    # sin(r + low) = sin r + low (1 - t/2)
-    sine = r + cube.fma(polynomial(t, SIN_F64), low - half * low)
+    sines, cosines = (SIN_F32, COS_F32) if is_float(r) else (SIN_F64, COS_F64)
+    sine = r + cube.fma(polynomial(t, sines), (-half).fma(low, low))
     w = 1.0 - half
-    tail = (t * t).fma(polynomial(t, COS_F64), ((1.0 - w) - half) - r * low)
+    tail = (t * t).fma(polynomial(t, cosines), (-r).fma(low, (1.0 - w) - half))
     return sine, w + tail
 
 
