@@ -17,7 +17,7 @@ from haloc.ops.families import evaluate_with_instruction, pick_dtype
 from haloc.ops.reference import Array, wrap
 from haloc.ops.rules import ANY, array_operands, dynamic_flags, label
 from haloc.ops.scalar import Indices, Read, Scalar, Value
-from haloc.ops.table import Indexed, OpDef, invalid, register
+from haloc.ops.table import Indexed, OpDef, flop_per_element, invalid, register
 
 UNSIGNED_OF_BITS = {2: dt.U2, 4: dt.U4, 8: dt.U8, 16: dt.U16, 32: dt.U32, 64: dt.U64}
 
@@ -168,6 +168,7 @@ register(
         infer=_infer,
         evaluate=evaluate_with_instruction(_evaluate),
         lower=Indexed(_emit),
+        cost=flop_per_element,
         example=_example,
         spec="bitcast_convert",
     )

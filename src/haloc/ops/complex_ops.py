@@ -28,7 +28,6 @@ elementwise(
     frozenset(COMPLEX_OF),
     cref.join,
     emit=lambda b, i, real, imag: b.complex(real, imag),
-    cost=no_cost,
     result=lambda dtype: COMPLEX_OF[dtype],
 )
 elementwise(

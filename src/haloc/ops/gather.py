@@ -221,7 +221,7 @@ def _example(graph: ExampleGraph) -> HloInstruction:
     if len(start_map) == 1 and rng.random() < 0.3:
         index_dims.pop()
     result_rank = len(batch) + len(window)
-    chosen = rng.choice(result_rank, len(window), replace=False) if window else []
+    chosen = rng.permutation(result_rank)[: len(window)]
     offset = tuple(sorted(int(d) for d in chosen))
     result = [0] * result_rank
     for axis, d in zip(offset, window):

@@ -225,7 +225,7 @@ def from_physical(flat: Array, shape: Shape) -> Array:
 
 def _bitcast(instruction: HloInstruction, x: Array) -> Array:
     source, target = instruction.operands[0].shape, instruction.shape
-    assert source.layout is not None
+    assert source.layout is not None and target.dtype.numpy is not None
     flat = np.ascontiguousarray(to_physical(x, source.layout))
     return from_physical(flat.view(target.dtype.numpy), target).reshape(target.dims)
 
