@@ -12,6 +12,9 @@ Invariants of what it makes, which code generation relies on:
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 from haloc.analysis.call_graph import sequenced_computations
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ops.table import Elementwise, Indexed, op
@@ -45,10 +48,19 @@ def fusion(module: HloModule) -> bool:
     as a further result, which is therefore checked.
     """
     changed = False
+    names = _new_names(module)
     for computation in sequenced_computations(module):
         groups = Grouping(computation).run()
-        changed |= outline(computation, groups)
+        changed |= outline(computation, groups, names)
     return changed
+
+
+def _new_names(module: HloModule) -> Iterator[str]:
+    """fused_computation, fused_computation.1, ...: those not taken yet."""
+    for number in itertools.count():
+        name = f"fused_computation.{number}" if number else "fused_computation"
+        if name not in module.computations:
+            yield name
 
 
 class Grouping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from haloc.ir.module import HloComputation, HloInstruction, copy_annotations
 from haloc.ir.shape import tuple_shape
@@ -11,8 +11,11 @@ from haloc.passes.fusion_group import Group, is_loop, is_reshape, is_scalar_cons
 Position = Mapping[HloInstruction, int]
 
 
-def outline(computation: HloComputation, groups: list[Group]) -> bool:
-    """Replace each group worth a kernel of its own by a fusion; whether there was any."""
+def outline(computation: HloComputation, groups: list[Group], names: Iterator[str]) -> bool:
+    """Replace each group worth a kernel of its own by a fusion; whether there was any.
+
+    names: of the fused computations, new ones.
+    """
     position = {i: n for n, i in enumerate(computation.instructions)}
     materialised = {root for group in groups for root in group.roots}
     replacements: dict[HloInstruction, HloInstruction] = {}
@@ -23,7 +26,7 @@ def outline(computation: HloComputation, groups: list[Group]) -> bool:
         _peel_reshapes(members, roots, materialised)
         if roots and _is_worth_it(group, members):
             outlined.update(members)
-            replacements.update(_make_fusion(computation, group, members, roots))
+            replacements.update(_make_fusion(computation, group, members, roots, next(names)))
     for old, new in replacements.items():
         old.replace_uses_with(new)
     if outlined:
@@ -67,11 +70,12 @@ def _make_fusion(
     group: Group,
     members: list[HloInstruction],
     roots: list[HloInstruction],
+    name: str,
 ) -> dict[HloInstruction, HloInstruction]:
     """Add the fusion and its computation; gives what stands for each root from now on."""
     module = computation.module
     assert module is not None
-    fused = module.add_computation("fused_computation")
+    fused = module.add_computation(name)
     inputs: list[HloInstruction] = []
     copies: dict[HloInstruction, HloInstruction] = {}
     inside = set(members)
