@@ -294,6 +294,14 @@ def _check_module(module: HloModule, options: CompileOptions) -> None:
             raise UnimplementedError(
                 f"{key}={count} in module {module.name}: haloc runs a program on one device so far"
             )
+    aliases = module.header.get("input_output_alias", ())
+    taken = [(number, index) for _, number, index, *_ in aliases]
+    for number, index in taken:
+        if taken.count((number, index)) > 1:
+            raise InvalidArgumentError(
+                f"input_output_alias gives parameter {number} {{{','.join(map(str, index))}}} to "
+                "more than one result"
+            )
     parameters = [p.shape for p in module.entry.parameters]
     for number, shape in enumerate(parameters):
         for leaf in shape.leaves():
