@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from haloc.formats.hlo_text.header import entry_layout
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
+from haloc.ops.table import OPS, REQUIRED
 
 
 def differences(a: HloModule, b: HloModule) -> list[str]:
     """What differs, one line each; empty when the modules are the same."""
     found = []
-    for what in ("name", "header", "tables"):
+    for what in ("name", "tables"):
         if getattr(a, what) != getattr(b, what):
             found.append(f"{what}: {getattr(a, what)} != {getattr(b, what)}")
+    if _header(a) != _header(b):
+        found.append(f"header: {_header(a)} != {_header(b)}")
     if sorted(a.computations) != sorted(b.computations):
         return [*found, f"computations: {list(a.computations)} != {list(b.computations)}"]
     if a.entry.name != b.entry.name:
@@ -20,6 +24,11 @@ def differences(a: HloModule, b: HloModule) -> list[str]:
     for name, computation in a.computations.items():
         found += _computation_differences(computation, b.computations[name])
     return found
+
+
+def _header(module: HloModule) -> dict[str, Any]:
+    """With the entry layout, which may be left to the entry computation."""
+    return module.header | {"entry_computation_layout": entry_layout(module)}
 
 
 def _computation_differences(a: HloComputation, b: HloComputation) -> list[str]:
@@ -44,7 +53,7 @@ def _contents(i: HloInstruction) -> tuple[Any, ...]:
         i.opcode,
         i.shape,
         [o.name for o in i.operands],
-        {k: _attr(v) for k, v in i.attrs.items()},
+        {k: _attr(v) for k, v in i.attrs.items() if v != _default(i, k)},
         str(i.sharding),
         i.metadata,
         i.frontend_attributes,
@@ -52,6 +61,12 @@ def _contents(i: HloInstruction) -> tuple[Any, ...]:
         i.origin,
         [p.name for p in i.control_predecessors],
     )
+
+
+def _default(instruction: HloInstruction, name: str) -> Any:
+    """An attribute may be written or left out when it has this value."""
+    row = OPS.get(instruction.opcode)
+    return row.attr_defaults.get(name, REQUIRED) if row else REQUIRED
 
 
 def _attr(value: Any) -> Any:

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-import numpy as np
-
 from haloc.ir.module import HloComputation
 from haloc.ir.shape import Shape
 from haloc.ops.codec import (
@@ -86,7 +84,7 @@ class Float:
 
     def format(self, value: float) -> str:
         short = f"{value:.6g}"
-        return short if np.float32(short) == np.float32(value) else f"{value:.17g}"
+        return short if float(short) == value else f"{value:.17g}"
 
 
 @dataclass(frozen=True, slots=True)

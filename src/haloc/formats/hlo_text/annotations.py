@@ -25,6 +25,9 @@ _SIMPLE_FIELD = re.compile(r'(\w+)=(?:"([^"\\\n]*)"|(-?[\w.]+))')
 _INTEGER = re.compile(r"-?\d+(?![\w.])")
 _JSON = re.compile(r'(?:[^"{}]|"(?:[^"\\\n]|\\.)*")*', re.DOTALL)
 
+_BRACKETED_METADATA = frozenset({"profile_type"})
+"""Metadata fields written in braces; any other text is a string."""
+
 _metadata_by_text: dict[str, dict[str, Any]] = {}
 _sharding_by_text: dict[str, HloSharding] = {}
 _MEMO_LIMIT = 20_000
@@ -63,7 +66,7 @@ def _metadata_slowly(cursor: Cursor) -> dict[str, Any]:
             cursor.expected("a metadata field or '}'")
         if cursor.peek('"'):
             metadata[key[1]] = cursor.string()
-        elif cursor.peek("{"):
+        elif key[1] in _BRACKETED_METADATA:
             metadata[key[1]] = cursor.group()
         else:
             word = cursor.match(re.compile(r"-?[\w.]+"))
@@ -76,7 +79,7 @@ def metadata_text(metadata: dict[str, Any]) -> str:
     for key, value in metadata.items():
         if isinstance(value, bool):
             text = "true" if value else "false"
-        elif isinstance(value, str) and not (value.startswith("{") and value.endswith("}")):
+        elif isinstance(value, str) and key not in _BRACKETED_METADATA:
             text = quote(value)
         else:
             text = str(value)
