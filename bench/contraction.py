@@ -20,13 +20,6 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from haloc.codegen.kernel import Kernel
-from haloc.codegen.target import host_target
-from haloc.cpu.contraction.dot import dot_kernel
-from haloc.cpu.contraction.convolution import convolution_kernel
-from haloc.ir import dtype as dt
-from haloc.ir.shape import Shape
-from haloc.ops.attrs import ConvDims, WindowDim
 from tests.cpu.contraction.test_convolution import (
     NCHW,
     SAME,
@@ -35,6 +28,14 @@ from tests.cpu.contraction.test_convolution import (
 )
 from tests.cpu.contraction.test_dot import dot_instruction, random_array
 from tests.cpu.kernel_runner import compile_kernel
+
+from haloc.codegen.kernel import Kernel
+from haloc.codegen.target import host_target
+from haloc.cpu.contraction.convolution import convolution_kernel
+from haloc.cpu.contraction.dot import dot_kernel
+from haloc.ir import dtype as dt
+from haloc.ir.shape import Shape
+from haloc.ops.attrs import ConvDims, WindowDim
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

@@ -213,6 +213,19 @@ def test_depthwise(channels, multiplier, dtype):
     check(instruction, pieces=2)
 
 
+@pytest.mark.parametrize(
+    "groups,ins,outs", [(3, 4, 4), (32, 4, 4), (10, 2, 8), (9, 5, 2), (3, 3, 3)]
+)
+@pytest.mark.parametrize("dtype", [dt.F32, dt.F16, dt.F8E4M3FN, dt.C64], ids=str)
+def test_narrow_groups(groups, ins, outs, dtype):
+    window = (WindowDim(3, 1, 1, 1), WindowDim(2, 2, 0, 1, reversal=True))
+    instruction = convolution_instruction(
+        plain_labels(2), window, (dtype,) * 3, 2, (groups * ins, groups * outs), (7, 6),
+        feature_groups=groups,
+    )  # fmt: skip
+    check(instruction, pieces=2)
+
+
 def test_window_that_sees_only_padding():
     """One output position, one tap, outside the image: zero, though infinity is inside."""
     instruction = convolution_instruction(

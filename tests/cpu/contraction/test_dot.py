@@ -211,6 +211,52 @@ def test_dimension_orders(dtype, lhs_dims, rhs_dims, batch, contracting):
     check(dot_instruction(*shapes, dtype, batch, contracting), lhs, rhs)
 
 
+INNER = [
+    (1, 100, 1),
+    (1, 64, 50),
+    (50, 129, 1),
+    (8, 77, 41),
+    (41, 31, 3),
+    (5, 300, 7),
+    (300, 40, 2),
+]
+
+
+@pytest.mark.parametrize("m,k,n", INNER)
+@pytest.mark.parametrize("dtype", [dt.F32, dt.F64, dt.BF16, dt.S8, dt.PRED], ids=str)
+def test_sums_along_k(m, k, n, dtype):
+    """Both operands contiguous in k, one of them small."""
+    rng = np.random.default_rng(7)
+    lhs, rhs = random_array(rng, dtype, (m, k)), random_array(rng, dtype, (n, k))
+    shapes = Shape(dtype, (m, k)), Shape(dtype, (n, k))
+    check(dot_instruction(*shapes, dtype, contracting=((1,), (1,))), lhs, rhs, pieces=2)
+
+
+@pytest.mark.parametrize("dtype", [dt.F32, dt.C64, dt.BF16], ids=str)
+def test_transposed_matrix_times_vector(dtype):
+    rng = np.random.default_rng(8)
+    lhs, rhs = random_array(rng, dtype, (70, 333)), random_array(rng, dtype, (70,))
+    shapes = Shape(dtype, (70, 333)), Shape(dtype, (70,))
+    check(dot_instruction(*shapes, dtype, contracting=((0,), (0,))), lhs, rhs, pieces=3)
+
+
+LARGER = [  # lhs dims, rhs dims, contracting: packed by rows, by transposes, several blocks of k
+    ((150, 800), (800, 530), ((1,), (0,))),
+    ((800, 150), (530, 800), ((0,), (1,))),
+    ((150, 800), (530, 800), ((1,), (1,))),
+    ((600, 50), (600, 40), ((0,), (0,))),
+]
+
+
+@pytest.mark.parametrize("lhs_dims,rhs_dims,contracting", LARGER)
+@pytest.mark.parametrize("dtype", [dt.F32, dt.BF16, dt.C64, dt.S32], ids=str)
+def test_larger_sizes(lhs_dims, rhs_dims, contracting, dtype):
+    rng = np.random.default_rng(9)
+    lhs, rhs = random_array(rng, dtype, lhs_dims), random_array(rng, dtype, rhs_dims)
+    shapes = Shape(dtype, lhs_dims), Shape(dtype, rhs_dims)
+    check(dot_instruction(*shapes, dtype, contracting=contracting), lhs, rhs, pieces=3)
+
+
 @pytest.mark.parametrize("m,k,n", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])
 @pytest.mark.parametrize("dtype", [dt.F32, dt.C64, dt.PRED, dt.F8E4M3FN], ids=str)
 def test_zero_sizes(dtype, m, k, n):

@@ -8,7 +8,7 @@ divisions on the image view's coordinates: no padded copy of the image is ever m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from haloc.codegen.kernel import Kernel, kernel_for
@@ -31,10 +31,10 @@ def convolution_kernel(instruction: HloInstruction, target: Target) -> Kernel:
     image, kernel = (o.shape for o in instruction.operands)
     if 0 in (*instruction.shape.dims, *image.dims, *kernel.dims):
         return zeros_kernel(instruction.shape, len(instruction.operands))
-    depthwise = depthwise_problem(instruction)
+    depthwise = depthwise_problem(instruction, target)
     if depthwise is not None:
         return depthwise_kernel(depthwise, target)
-    return product_kernel(convolution_product(instruction), target)
+    return product_kernel(convolution_product(instruction, target), target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def row_major_strides(dims: Sequence[int]) -> list[int]:
     return [prod(dims[d + 1 :]) for d in range(len(dims))]
 
 
-def convolution_product(instruction: HloInstruction) -> Product:
+def convolution_product(instruction: HloInstruction, target: Target) -> Product:
     """The product a `convolution` with no dimension of size 0 stands for.
 
     Vectors run along output features, unless the result's minor dimension is spatial or the image's
@@ -106,7 +106,8 @@ def convolution_product(instruction: HloInstruction) -> Product:
         _minor(geometry.out_dims) in labels.output_spatial
         or _minor(geometry.image_dims) == labels.input_batch
     )
-    views = _Views(geometry, is_exchanged)
+    lanes = target.lanes(elements.type_bytes(type))
+    views = _Views(geometry, is_exchanged, _groups_merged(geometry, is_exchanged, lanes))
     image, kernel = views.image(image_type), views.kernel(kernel_type)
     out = views.out(out_type)
     lhs, rhs, buffers = (kernel, image, (1, 0, 2)) if is_exchanged else (image, kernel, (0, 1, 2))
@@ -120,17 +121,42 @@ def _minor(dims: Sequence[int]) -> int:
     return max((d for d, size in enumerate(dims) if size > 1), default=-1)
 
 
-def depthwise_problem(instruction: HloInstruction) -> Depthwise | None:
-    """The convolution as a depthwise one, if groups have one channel and lie side by side."""
-    geometry = Geometry.of(instruction)
-    if geometry.feature_groups == 1 or geometry.in_features > 1 or geometry.out_features > 1:
-        return None
+def _groups_merged(geometry: Geometry, is_exchanged: bool, lanes: int) -> int:
+    """How many feature groups to treat as one, whose kernel is block-diagonal.
+
+    Output features of one narrow group would leave most lanes idle; the zeros cost nothing as long
+    as the merged features fit in one vector, and there are fewer and longer runs to pack.
+    """
+    if geometry.feature_groups == 1 or is_exchanged:
+        return 1
+    fitting = range(1, max(1, lanes // geometry.out_features) + 1)
+    return max(s for s in fitting if geometry.feature_groups % s == 0)
+
+
+def depthwise_problem(instruction: HloInstruction, target: Target) -> Depthwise | None:
+    """The convolution as one of many narrow groups, if it is that and channels are contiguous."""
+    geometry, labels = Geometry.of(instruction), attr(instruction, "dim_labels")
     dtypes = [o.shape.dtype for o in instruction.operands]
-    type = elements.compute_type(*dtypes, instruction.shape.dtype, "convolution")
+    out = instruction.shape.dtype
+    type = elements.compute_type(*dtypes, out, "convolution")
+    last = len(geometry.out_dims) - 1
+    is_contiguous = (
+        labels.input_feature == labels.kernel_output_feature == labels.output_feature == last
+    )
+    ins, outs = geometry.in_features, geometry.out_features
+    lanes = target.lanes(elements.type_bytes(type))
+    is_narrow = ins <= lanes and outs <= lanes // 2 and outs & (outs - 1) == 0
+    if any(elements.is_tabled(d) for d in (*dtypes, out)):
+        is_narrow = ins == outs == 1
+    if geometry.feature_groups == 1 or not (is_contiguous and is_narrow) or out.is_complex:
+        return None
+    one_feature = list(geometry.kernel_dims)
+    one_feature[labels.kernel_input_feature] = 1
+    window_only = _Views(replace(geometry, kernel_dims=tuple(one_feature)), False)
     views = _Views(geometry, False)
-    out = views.out(instruction.shape.dtype)
-    problem = Depthwise(views.image(dtypes[0]), views.kernel(dtypes[1]), out, type)
-    return problem if problem.is_supported else None
+    image, kernel = window_only.image(dtypes[0]), views.kernel(dtypes[1])
+    channels = geometry.out_dims[last]
+    return Depthwise(image, kernel, views.out(out), type, channels, ins, outs)
 
 
 class _Views:
@@ -138,10 +164,13 @@ class _Views:
 
     Batch index: groups (and images, when per image). Positions: (images and) out spatial.
     Contracted: window spatial and features. Both in the order their dimensions have in the image.
+    merged: this many feature groups count as one.
     """
 
-    def __init__(self, geometry: Geometry, is_exchanged: bool):
+    def __init__(self, geometry: Geometry, is_exchanged: bool, merged: int = 1):
         self.geometry = geometry
+        self.merged = merged
+        self.groups = geometry.groups // merged
         self.is_exchanged = is_exchanged
         # Vectors along positions do not cross from image to image, unless images lie side by side.
         self.is_per_image = (
@@ -168,9 +197,10 @@ class _Views:
         g_steps = (
             {batch: geometry.batch}
             if geometry.batch_groups > 1
-            else {feature: geometry.in_features}
+            else {feature: geometry.in_features * self.merged}
         )
-        positions, taps = [], {"feature": Axis(geometry.in_features, {feature: 1})}
+        taps = {"feature": Axis(geometry.in_features * self.merged, {feature: 1})}
+        positions = []
         for i, (d, w) in enumerate(zip(labels.input_spatial, geometry.window, strict=True)):
             size = geometry.image_dims[d]
             out_size = geometry.out_spatial[i]
@@ -181,7 +211,7 @@ class _Views:
             )
             positions.append(Axis(out_size, {d: w.stride}))
             taps[str(i)] = Axis(w.size, {d: w.window_dilation})
-        images, groups = Axis(geometry.batch, {batch: 1}), Axis(geometry.groups, g_steps)
+        images, groups = Axis(geometry.batch, {batch: 1}), Axis(self.groups, g_steps)
         axes = {
             "g": (groups, images) if self.is_per_image else (groups,),
             "x": self._positions(images, positions),
@@ -192,18 +222,23 @@ class _Views:
     def kernel(self, dtype: DType) -> View:
         geometry, labels = self.geometry, self.geometry.labels
         coordinates = [Coordinate(s) for s in row_major_strides(geometry.kernel_dims)]
-        taps = {"feature": Axis(geometry.in_features, {labels.kernel_input_feature: 1})}
+        # Zero unless in and out feature are of one group: the difference of their groups, as a
+        # coordinate of an array dimension of size 1.
+        diagonal = len(coordinates)
+        coordinates.append(Coordinate(0, 0, 1 if self.merged > 1 else None))
+        in_features = Axis(geometry.in_features, {labels.kernel_input_feature: 1})
+        taps = {"feature": (Axis(self.merged, {diagonal: -1}), in_features)}
         for i, (d, w) in enumerate(zip(labels.kernel_spatial, geometry.window, strict=True)):
             if w.reversal:
                 coordinates[d] = Coordinate(coordinates[d].stride, w.size - 1)
-            taps[str(i)] = Axis(w.size, {d: -1 if w.reversal else 1})
-        feature = labels.kernel_output_feature
-        groups = Axis(geometry.groups, {feature: geometry.out_features})
+            taps[str(i)] = (Axis(w.size, {d: -1 if w.reversal else 1}),)
+        feature, size = labels.kernel_output_feature, geometry.out_features
+        groups = Axis(self.groups, {feature: size * self.merged})
         images = Axis(geometry.batch, {})
         axes = {
             "g": (groups, images) if self.is_per_image else (groups,),
-            "x": (Axis(geometry.out_features, {feature: 1}),),
-            "k": tuple(taps[name] for name in self.contracted),
+            "x": (Axis(self.merged, {feature: size, diagonal: 1}), Axis(size, {feature: 1})),
+            "k": tuple(axis for name in self.contracted for axis in taps[name]),
         }
         return simplified(View(dtype, tuple(coordinates), axes))
 
@@ -214,8 +249,9 @@ class _Views:
         images = Axis(geometry.batch, {labels.output_batch: 1})
         spatial = zip(labels.output_spatial, geometry.out_spatial, strict=True)
         positions = [Axis(size, {d: 1}) for d, size in spatial]
-        features = (Axis(geometry.out_features, {feature: 1}),)
-        groups = Axis(geometry.groups, {feature: geometry.out_features})
+        merged_features = geometry.out_features * self.merged
+        features = (Axis(merged_features, {feature: 1}),)
+        groups = Axis(self.groups, {feature: merged_features})
         g = (groups, images) if self.is_per_image else (groups,)
         placed = self._positions(images, positions)
         if self.is_exchanged:

@@ -1,7 +1,9 @@
-"""Depthwise convolution: every channel has a window of its own, and vectors run along channels.
+"""Convolution in many narrow groups (depthwise: one channel each); vectors run along channels.
 
-As a product of matrices it would have one column; here it is a sum over window positions of
-elementwise products, with nothing packed.
+As products of matrices they would have few columns; here it is a sum over window positions of
+elementwise products, with nothing packed. A vector of output channels covers whole groups: of its
+groups' input channels, one vector too, each group's first is spread over the group's lanes and
+multiplied, then each one's second, and so on.
 """
 
 from __future__ import annotations
@@ -25,42 +27,35 @@ NS_PER_VECTOR = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Depthwise:
-    """out[x, c] = sum over k of image[x, k, c] * kernel[k, c]. The channel c is the views' "g",
-    of stride 1 in all three; in out "x" is the position. The epilogue sees (0, x, c)."""
+    """out[x, c] = sum over k, i of image[x, k, c // out * in + i] * kernel[(k, i), c].
+
+    Channels are contiguous in all three arrays; the views describe the rest: image "x" and "k",
+    kernel "k" (window position, then i), out "x". in_features, out_features: channels of a group,
+    the latter a power of two. The epilogue sees (0, x, c).
+    """
 
     image: View
     kernel: View
     out: View
     type: str
+    channels: int
+    in_features: int
+    out_features: int
     epilogue: Epilogue = IDENTITY
-
-    @property
-    def is_supported(self) -> bool:
-        """Whether channels are contiguous, and more than one."""
-        views = (self.image, self.kernel, self.out)
-        steps = [_group_step(v) for v in views]
-        return steps == [1, 1, 1] and not self.out.dtype.is_complex
-
-
-def _group_step(view: View) -> int | None:
-    axes = view.groups["g"]
-    if len(axes) != 1:
-        return None
-    if any(view.coordinates[c].size is not None for c in axes[0].steps):
-        return None
-    return sum(view.coordinates[c].stride * s for c, s in axes[0].steps.items())
 
 
 def depthwise_kernel(problem: Depthwise, target: Target) -> Kernel:
     """Units are runs of output positions."""
-    channels, positions = problem.out.extent("g"), problem.out.extent("x")
+    channels, positions = problem.channels, problem.out.extent("x")
     dtypes = (problem.image.dtype, problem.kernel.dtype, problem.out.dtype)
     lanes = target.lanes(elements.type_bytes(problem.type))
     if any(elements.is_tabled(d) for d in dtypes):
         lanes = 1
-    width = min(lanes, 1 << (channels.bit_length() - 1))
-    vectors = min(BLOCK_VECTORS, ceil(channels / width))
-    position_ns = ceil(channels / width) * problem.image.extent("k") * NS_PER_VECTOR
+    width = max(min(lanes, 1 << (channels.bit_length() - 1)), problem.out_features)
+    while channels < width:
+        width //= 2
+    vectors = min(max(1, BLOCK_VECTORS // problem.in_features), ceil(channels / width))
+    position_ns = ceil(channels / width) * problem.kernel.extent("k") * NS_PER_VECTOR
     unit = max(1, min(positions, int(20_000 / position_ns)))
     extent = ceil(positions / unit)
     declares: dict[str, None] = {}
@@ -102,8 +97,7 @@ class _Position:
         code, problem = self.code, self.problem
         zero = zero_of(problem.type, width)
         totals = self._window([], channel, width, [zero] * vectors)
-        sums = added(code, self.out_sums, problem.out.flat_sums(code, "g", channel))
-        offset = problem.out.plain_offset(code, sums)
+        offset = code.add(problem.out.plain_offset(code, self.out_sums), channel)
         storage, size = elements.storage_type(problem.out.dtype), problem.out.dtype.byte_size
         for v, total in enumerate(totals):
             place = (0, self.x, code.add(channel, v * width))
@@ -127,34 +121,51 @@ class _Position:
     def _tap(self, taps: list[I64], channel: I64, width: int, totals: list[str]) -> list[str]:
         code, problem = self.code, self.problem
         image, kernel, type = problem.image, problem.kernel, problem.type
-        moved = (image.sums(code, "k", taps), image.flat_sums(code, "g", channel))
-        sums = added(code, self.image_sums, *moved)
+        ins, outs = problem.in_features, problem.out_features
+        sums = added(code, self.image_sums, image.sums(code, "k", taps))
         inside, offset = inside_bounds(code, image, sums)
+        offset = code.add(offset, code.mul(code.div(channel, outs), ins))
         tap: I64 = 0
         for index, axis in zip(taps, image.groups["k"], strict=True):
             tap = code.add(code.mul(tap, axis.size), index)
-        moved = (kernel.flat_sums(code, "k", tap), kernel.flat_sums(code, "g", channel))
-        kernel_offset = kernel.plain_offset(code, added(code, *moved))
-        kernel_offset = code.add(kernel_offset, *(c.start * c.stride for c in kernel.coordinates))
+        tap = code.mul(tap, ins)
         once = code.ins(f"zext i1 {inside} to i64")
         t = vector(type, width)
         # A loop of no or one turn: the totals stay in registers.
         with code.loop(0, once, 1, [(t, v) for v in totals]) as (_, carried):
-            for v, c in enumerate(carried):
-                x, w = (
-                    elements.read(
-                        code,
-                        view.dtype,
-                        code.offset(
-                            elements.storage_type(view.dtype), name, code.add(at, v * width)
-                        ),
-                        width,
-                        type,
-                    )
-                    for view, name, at in (
-                        (image, "%b0", offset),
-                        (kernel, "%b1", kernel_offset),
-                    )
-                )
-                c.after = multiply_add(code, self.target, type, width, x, w, c.ref)
+            for c in carried:
+                c.after = c.ref
+            for i in range(ins):
+                weights = self._weights(code.add(tap, i), channel)
+                for v, c in enumerate(carried):
+                    x = self._spread(code.add(offset, v * (width // outs * ins)), i, width)
+                    at = code.offset(elements.storage_type(kernel.dtype), weights, v * width)
+                    w = elements.read(code, kernel.dtype, at, width, type)
+                    c.after = multiply_add(code, self.target, type, width, x, w, c.after)
         return [c.ref for c in carried]
+
+    def _weights(self, k: I64, channel: I64) -> str:
+        """Where the weights of (window position, in feature) k begin."""
+        code, kernel = self.code, self.problem.kernel
+        offset = kernel.plain_offset(code, kernel.flat_sums(code, "k", k))
+        offset = code.add(offset, *(c.start * c.stride for c in kernel.coordinates), channel)
+        return code.offset(elements.storage_type(kernel.dtype), "%b1", offset)
+
+    def _spread(self, offset: I64, i: int, width: int) -> str:
+        """In feature i of each of a vector's groups, on the lanes of the group's out features."""
+        code, image, type = self.code, self.problem.image, self.problem.type
+        ins, outs = self.problem.in_features, self.problem.out_features
+        src = code.offset(elements.storage_type(image.dtype), "%b0", offset)
+        count = width // outs * ins
+        if width == 1:
+            at = code.offset(elements.storage_type(image.dtype), src, i)
+            return elements.read(code, image.dtype, at, 1, type)
+        lanes = [lane // outs * ins + i for lane in range(width)]
+        value = elements.read(code, image.dtype, src, count, type)
+        if lanes == list(range(count)):
+            return value
+        t = vector(type, count)
+        if count == 1:
+            return code.splat(type, value, width)
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return code.ins(f"shufflevector {t} {value}, {t} poison, <{width} x i32> <{mask}>")

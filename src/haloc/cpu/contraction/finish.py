@@ -117,9 +117,8 @@ class _RowWriter:
             slot = code.offset(self.storage, line, whole)
             symbol = f"@llvm.masked.store.v{lanes}{_short(self.storage)}.p0"
             self.code.declares[f"declare void {symbol}({t}, ptr, {mask_type})"] = None
-            code.do(
-                f"call void {symbol}({t} {value}, ptr align {self.align} {slot}, {mask_type} {mask})"
-            )
+            where = f"ptr align {self.align} {slot}, {mask_type} {mask}"
+            code.do(f"call void {symbol}({t} {value}, {where})")
 
     def strided(self, line: str, begin: I64, stride: int) -> None:
         code = self.code

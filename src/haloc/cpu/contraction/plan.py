@@ -213,7 +213,7 @@ def _local_columns(product: Product, tile: TileShape, k_block: int, m_block: int
     if product.flops / product.batch < 4e6 and product.n <= columns:
         return columns
     is_image = any(c.size is not None for c in product.rhs.coordinates)
-    if is_image or product.m <= m_block:
+    if (is_image and product.n >= product.m) or product.m <= m_block:
         # Units enough for many threads, each worth dealing out.
         units = ceil(product.flops / product.batch / 2e6)
         wanted = max(units, ceil(32 / product.batch) if units >= 32 else 1)
