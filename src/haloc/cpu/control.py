@@ -21,6 +21,7 @@ def while_loop(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Lea
     """
     body, condition = instruction.attrs["body"], instruction.attrs["condition"]
     state, restore = _enter(seq, frame, instruction, body)
+    seq.loop_depth += 1
     head, inside, done = seq.label("while"), seq.label("body"), seq.label("done")
     seq.line(f"br label %{head}")
     seq.start_block(head)
@@ -35,6 +36,7 @@ def while_loop(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Lea
     seq._let_go(produced)
     seq.line(f"br label %{head}")
     seq.start_block(done)
+    seq.loop_depth -= 1
     for slot, (references, pinned) in restore.items():
         slot.references, slot.pinned = references, pinned
     seq._hold(state)

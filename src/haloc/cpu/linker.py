@@ -17,13 +17,21 @@ class Linker:
         self.symbols: dict[str, int] = {}
         self.thunks: dict[str, str] = {}
 
-    def add(self, kernel: Kernel) -> str:
-        """Take in a kernel; returns the name that stands for its PREFIX."""
+    def add(self, kernel: Kernel, inline: bool = False) -> str:
+        """Take in a kernel; returns the name that stands for its PREFIX.
+
+        inline: if it is small, its code goes into the function that calls it. Otherwise kernels
+        stay apart: one big function takes LLVM far longer than the same code in many.
+        """
         digest = hashlib.sha256(kernel.text.encode()).hexdigest()[:16]
-        name = f"k{digest}"
+        inline = inline and len(kernel.text) < INLINE_CHARACTERS
+        name = f"i{digest}" if inline else f"k{digest}"
         if name not in self.texts:
             text = kernel.text.replace(PREFIX, name)
-            self.texts[name] = text.replace("define void @", "define internal void @")
+            text = text.replace("define void @", "define internal void @")
+            if inline:
+                text = text.replace(") nounwind {", ") nounwind alwaysinline {")
+            self.texts[name] = text
             for line in kernel.declares:
                 self.declares.setdefault(_symbol(line), line)
             self.library.update(kernel.library)
@@ -62,6 +70,9 @@ RUNTIME_DECLARES = (
     "declare void @haloc_parallel_for(ptr, ptr, i64, i64)",
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 )
+
+INLINE_CHARACTERS = 4_000
+"""Kernels with a shorter text may be inlined."""
 
 SERIAL_NS = 30_000.0
 """Phases estimated to be shorter are run on the calling thread."""

@@ -46,6 +46,7 @@ class Sequencer:
         self.constants = ConstantPool()
         self.lines: list[str] = []
         self.kernels = 0
+        self.loop_depth = 0
         self._counter = 0
         self._context_size = 0
         self._cached: dict[tuple[object, ...], Kernel] = {}
@@ -240,7 +241,7 @@ class Sequencer:
     def _run(self, kernel: Kernel, buffers: Leaves) -> None:
         """Calls of a kernel's phases, on this thread or through the pool."""
         self.kernels += 1
-        name = self.linker.add(kernel)
+        name = self.linker.add(kernel, inline=self.loop_depth > 0)
         scratch = self.arena.allocate(kernel.scratch_bytes) if kernel.scratch_bytes else None
         pointers = [self.pointer(b) for b in buffers]
         pointers.append("null" if scratch is None else self.pointer(scratch))
