@@ -52,7 +52,8 @@ register_missing(
     "all-to-all",
     ("operands*",),
     NO_COLLECTIVES,
-    attrs=(*COLLECTIVE, CONSTRAIN, Attr("dimensions", Dims(), ())),
+    # Of an array: the dimension to split and join. A tuple is exchanged element by element.
+    attrs=(*COLLECTIVE, CONSTRAIN, Attr("dimensions", Dims(), None)),
 )
 register_missing(
     "ragged-all-to-all",

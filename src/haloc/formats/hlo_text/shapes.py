@@ -9,11 +9,13 @@ from haloc.formats.hlo_text.cursor import Cursor, did_you_mean
 from haloc.ir.dtype import ALL_DTYPES, BUFFER, OPAQUE, TOKEN, TUPLE, dtype_from_name
 from haloc.ir.shape import UNBOUNDED, Layout, Shape, tuple_shape
 
-ARRAY = r"[a-z][a-z0-9]*\[[^\[\]{}()]*\](?:\s*\{[\d,\s]*(?::[^{}]*)?\})?"
+ARRAY = r"[a-z][a-z0-9]*\[[^\[\]{}()]*\](?:\s*\{[\d,\s]*(?::(?:[^{}]|\{[^{}]*\})*)?\})?"
 """An array, token or opaque shape, with its layout if it has one."""
 
 _ARRAY = re.compile(ARRAY)
-_ARRAY_PARTS = re.compile(r"([a-z][a-z0-9]*)\[([^\[\]]*)\]\s*(?:\{([\d,\s]*)(?::([^{}]*))?\})?")
+_ARRAY_PARTS = re.compile(
+    r"([a-z][a-z0-9]*)\[([^\[\]]*)\]\s*(?:\{([\d,\s]*)(?::((?:[^{}]|\{[^{}]*\})*))?\})?"
+)
 _DIM = re.compile(r"\s*(?:(<=)?\s*(\d+)|\?|<=\s*\?)\s*")
 _BUFFER = re.compile(r"b\(")
 _LAYOUT_FIELD = re.compile(r"\s*(SC|[A-Z#*])?\s*(\((?:[^()]|\([^()]*\))*\))")
