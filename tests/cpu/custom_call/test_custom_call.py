@@ -10,9 +10,9 @@ from haloc.codegen.kernel import KERNELS
 from haloc.codegen.target import host_target
 from haloc.cpu.custom_call import kernel as _kernel  # noqa: F401
 from haloc.errors import NotFoundError, UnimplementedError
-from haloc.ir.dtype import F32
+from haloc.ir.dtype import F32, S32
 from haloc.ir.module import HloInstruction
-from haloc.ir.shape import Shape
+from haloc.ir.shape import Shape, tuple_shape
 from tests.cpu.kernel_runner import run_kernel
 
 
@@ -32,6 +32,14 @@ def test_markers_copy(size):
     x = np.arange(size, dtype=np.float32)
     (result,) = run_kernel(call("Sharding", shape, shape), [x], [shape], pieces=3)
     np.testing.assert_array_equal(result, x)
+
+
+def test_markers_copy_tuples():
+    shape = tuple_shape(Shape(F32, (3,)), Shape(S32, (2, 2)))
+    arrays = [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.int32).reshape(2, 2)]
+    results = run_kernel(call("Pin", shape, shape), arrays, shape.leaves())
+    for result, array in zip(results, arrays, strict=True):
+        np.testing.assert_array_equal(result, array)
 
 
 def test_unknown_target():

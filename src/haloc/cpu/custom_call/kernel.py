@@ -46,14 +46,24 @@ def copy_operand(instruction: HloInstruction, target: Target) -> Kernel:
             f"custom-call to {attr(instruction, 'custom_call_target')} from "
             f"{', '.join(map(str, shapes))} to {instruction.shape} on cpu: not the identity"
         )
-    size = instruction.shape.byte_size
-    extent = max(1, -(-size // _CHUNK_BYTES))
-    f = Function(f"{PREFIX}.copy", "ptr %b0, ptr %b1, ptr %scratch, i64 %begin, i64 %end")
-    first = f.mul("%begin", _CHUNK_BYTES)
-    end = f.mul("%end", _CHUNK_BYTES)
-    last = f.op(f"select i1 {f.op(f'icmp slt i64 {end}, {size}')}, i64 {end}, i64 {size}")
-    source, result = f.element("%b0", "i8", first), f.element("%b1", "i8", first)
-    count = f.sub(last, first)
-    f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {result}, ptr {source}, i64 {count}, i1 false)")
-    cost = _CHUNK_BYTES / 10
-    return Kernel(f.text(), (Phase(f"{PREFIX}.copy", extent, cost),), (_MEMCPY,), in_place=(0,))
+    leaves = instruction.shape.leaves()
+    parameters = ", ".join(f"ptr %b{i}" for i in range(2 * len(leaves)))
+    texts, phases = [], []
+    for number, leaf in enumerate(leaves):
+        f = Function(f"{PREFIX}.copy{number}", f"{parameters}, ptr %scratch, i64 %begin, i64 %end")
+        _copy_chunks(f, f"%b{number}", f"%b{number + len(leaves)}", leaf.byte_size)
+        extent = max(1, -(-leaf.byte_size // _CHUNK_BYTES))
+        texts.append(f.text())
+        phases.append(Phase(f"{PREFIX}.copy{number}", extent, _CHUNK_BYTES / 10))
+    in_place = (0,) if len(leaves) == 1 else ()
+    return Kernel("".join(texts), tuple(phases), (_MEMCPY,), in_place=in_place)
+
+
+def _copy_chunks(f: Function, source: str, result: str, size_bytes: int) -> None:
+    """Chunks [%begin, %end); where both are the same memory nothing needs doing."""
+    with f.when(f.op(f"icmp ne ptr {source}, {result}")):
+        first, end = f.mul("%begin", _CHUNK_BYTES), f.mul("%end", _CHUNK_BYTES)
+        is_inside = f.op(f"icmp slt i64 {end}, {size_bytes}")
+        last = f.op(f"select i1 {is_inside}, i64 {end}, i64 {size_bytes}")
+        places = f"ptr {f.element(result, 'i8', first)}, ptr {f.element(source, 'i8', first)}"
+        f.do(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {f.sub(last, first)}, i1 false)")
