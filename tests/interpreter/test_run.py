@@ -147,6 +147,12 @@ def test_scalar_regions_run_on_whole_arrays():
     assert calls == ["x", "y", "r"]
 
 
+def test_results_are_fresh_arrays():
+    text = "HloModule m\nENTRY e {\n  ROOT p = f32[3] parameter(0)\n}\n"
+    given = interpreter.run(parse_module(text), [X])
+    assert given.flags.writeable and not np.shares_memory(given, X)
+
+
 def test_a_constant_root_is_spread():
     text = MAP.replace("ROOT m = f32[] multiply(a, s)", "ROOT k = f32[] constant(4)")
     x = np.zeros((2, 3), np.float32)

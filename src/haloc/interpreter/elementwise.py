@@ -13,8 +13,8 @@ from haloc.ops.table import OPS, Evaluator, attr
 SAME_VALUE = frozenset({"copy", "reshape", "broadcast", "transpose", "bitcast", "opt-barrier"})
 """Ops that hand a scalar on as it is."""
 
-WHOLE = frozenset({"tuple", "get-tuple-element"})
-"""Ops whose evaluate does not look at dimensions."""
+WHOLE = frozenset({"tuple", "get-tuple-element", "bitcast-convert"})
+"""Ops that are not elementwise rows, but whose evaluate takes arrays in place of scalars."""
 
 
 @dataclass(slots=True)

@@ -44,7 +44,14 @@ def run(
         fitted(argument, p.shape, f"argument {n}")
         for n, (argument, p) in enumerate(zip(arguments, parameters))
     ]
-    return interpreter.call(module.entry, values)
+    return _own(interpreter.call(module.entry, values))
+
+
+def _own(value: Value) -> Value:
+    """Fresh row-major arrays: an evaluated value may be a view of an argument or a constant."""
+    if isinstance(value, tuple):
+        return tuple(map(_own, value))
+    return None if value is None else np.array(value, order="C")
 
 
 def fitted(value: Value, shape: Shape, what: str) -> Value:

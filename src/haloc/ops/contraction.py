@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from haloc.ir.dtype import BF16, F32, F64, S8, S32, DType
+from haloc.ir.dtype import BF16, C64, F32, F64, S8, S32, U8, DType
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
@@ -177,7 +177,18 @@ def _dot_example(graph: ExampleGraph) -> HloInstruction:
     size = dict(zip("bmokn", (int(s) for s in sizes)))
     left = "".join(graph.rng.permutation(list(roles + contracted)))
     right = "".join(graph.rng.permutation(list(rhs_roles + contracted)))
-    dtype, result = graph.pick([(F32, F32), (F64, F64), (S32, S32), (BF16, F32), (S8, S32)])
+    dtype, result = graph.pick(
+        [
+            (F32, F32),
+            (F32, F32),
+            (F64, F64),
+            (S32, S32),
+            (BF16, F32),
+            (S8, S32),
+            (U8, U8),
+            (C64, C64),
+        ]
+    )
     free = [r for r in left if r in "mo"] + [r for r in right if r == "n"]
     dims = [size[r] for r in ("b" if "b" in left else "")] + [size[r] for r in free]
     return graph.add(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from haloc.ir.dtype import F32, S32
+from haloc.ir.dtype import C64, F32, F64, S32
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
@@ -202,7 +202,7 @@ def _convolution_example(graph: ExampleGraph) -> HloInstruction:
     def dims(order: list[int], sizes: list[int]) -> tuple[int, ...]:
         return tuple(size for _, size in sorted(zip(order, sizes)))
 
-    dtype = graph.pick([F32, F32, S32])
+    dtype = graph.pick([F32, F32, S32, F64, C64])
     return graph.add(
         "convolution",
         Shape(dtype, dims(orders[2], [batch // batches, o, *counts])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from haloc.errors import UnimplementedError
-from haloc.ir.dtype import BF16, F32, PRED, S32, DType
+from haloc.ir.dtype import BF16, F32, F64, PRED, S32, S64, U8, DType
 from haloc.ir.literal import Value
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
@@ -168,8 +168,11 @@ def _reduce_example(graph: ExampleGraph) -> HloInstruction:
             dimensions=dimensions,
             to_apply=_argmax_region(graph, F32),
         )
-    dtype = graph.pick([F32, S32, BF16])
-    opcode, init = graph.pick([("add", 0), ("maximum", -100), ("minimum", 100), ("multiply", 1)])
+    dtype = graph.pick([F32, F32, S32, BF16, F64, U8, S64, PRED])
+    # XLA drops the initial value of a reduction over one element: it must not matter here.
+    low = 0 if dtype.is_unsigned else -100
+    choices = [("add", 0), ("maximum", low), ("minimum", 100), ("multiply", 1)]
+    opcode, init = graph.pick([("and", True), ("or", False)] if dtype is PRED else choices)
     operands = (graph.operand(dtype, dims), graph.constant(init, dtype))
     region = graph.binary_region(opcode, dtype)
     return graph.add("reduce", Shape(dtype, kept), operands, dimensions=dimensions, to_apply=region)

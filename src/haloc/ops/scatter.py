@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloc.ir.dtype import F32, S32
+from haloc.ir.dtype import F32, F64, S32, U8
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
@@ -335,7 +335,7 @@ def _scatter_example(graph: ExampleGraph) -> HloInstruction:
         if kind == "window"
     )
     window_dims = tuple(range(len(batch), len(batch) + len(window)))
-    dtype = graph.pick([F32, S32])
+    dtype = graph.pick([F32, F32, S32, F64, U8])
     indices = graph.rng.integers(-1, 5, (*batch, len(to_operand)))
     operands = (
         graph.operand(dtype, dims),

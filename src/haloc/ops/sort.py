@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 
-from haloc.ir.dtype import F32, PRED, S32
+from haloc.ir.dtype import BF16, F32, F64, PRED, S32, S64, U8
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
@@ -92,10 +92,12 @@ def _sort_cost(instruction: HloInstruction) -> Cost:
 
 def _sort_example(graph: ExampleGraph) -> HloInstruction:
     dims = graph.dims(1, 4, 9)
-    dtypes = [graph.pick([F32, S32]) for _ in range(int(graph.rng.integers(1, 4)))]
+    dtypes = [
+        graph.pick([F32, S32, F64, BF16, U8, S64]) for _ in range(int(graph.rng.integers(1, 4)))
+    ]
     shapes = [Shape(d, dims) for d in dtypes]
     direction = graph.pick(["LT", "GT"])
-    kind = {"type": "TOTALORDER"} if dtypes[0] is F32 else {}
+    kind = {"type": "TOTALORDER"} if dtypes[0].is_float else {}
     region = graph.region(
         "order",
         [s for s in scalars(shapes) for _ in range(2)],

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from haloc.ir.dtype import F32, PRED, S32
+from haloc.ir.dtype import F32, F64, PRED, S8, S32
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
@@ -178,7 +178,7 @@ def random_window(
 def _reduce_window_example(graph: ExampleGraph) -> HloInstruction:
     dims = graph.dims(1)
     window = random_window(graph, dims)
-    dtype = graph.pick([F32, S32])
+    dtype = graph.pick([F32, F32, S32, F64, S8])
     opcode, init = graph.pick([("add", 0), ("maximum", -100), ("minimum", 100)])
     shape = Shape(dtype, tuple(map(window_output_size, dims, window)))
     operands = (graph.operand(dtype, dims), graph.constant(init, dtype))
@@ -283,7 +283,7 @@ def _select_and_scatter_cost(instruction: HloInstruction) -> Cost:
 def _select_and_scatter_example(graph: ExampleGraph) -> HloInstruction:
     dims = graph.dims(1)
     window = random_window(graph, dims, dilated=False)
-    dtype = graph.pick([F32, S32])
+    dtype = graph.pick([F32, F32, S32, F64])
     scalar = Shape(dtype)
     direction = graph.pick(["GE", "LE"])
     select = graph.region(
