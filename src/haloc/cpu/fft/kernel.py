@@ -7,7 +7,7 @@ by exp(sign 2 pi i k1 j2 / n), transformed along its rows, and read transposed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -17,7 +17,8 @@ from haloc.codegen.target import Target
 from haloc.cpu.fft.lines import LineSpec, Turn, line_function, work_length
 from haloc.cpu.fft.passes import Element, Form, Pass, Side, emit_pass
 from haloc.cpu.fft.plan import split
-from haloc.cpu.fft.vectors import Tables
+from haloc.cpu.fft.real import MAX_LENGTH, Conversion, emit_conversion
+from haloc.cpu.fft.vectors import Tables, Vectors
 from haloc.cpu.writer import Function
 from haloc.ir.module import HloInstruction
 from haloc.ops.table import attr
@@ -62,6 +63,16 @@ class _Plan:
         self.phases.append(phase)
         self.declares.update(dict.fromkeys(function.declares))
         self.work_bytes = max(self.work_bytes, used)
+
+    def convert(self, conversion: Conversion) -> None:
+        lanes = self.target.lanes(self.element.bytes)
+        name = f"pass{len(self.phases)}"
+        text, phase = emit_conversion(name, conversion, self.element.scalar, lanes, self.tables)
+        self.texts.append(text)
+        self.phases.append(phase)
+        for width in (1, lanes):
+            v = Vectors(Function(""), self.element.scalar, width)
+            self.declares.update(dict.fromkeys(v.declares))
 
 
 @kernel_for("fft")
@@ -109,6 +120,16 @@ class _Step:
     source_form: Form = Form.COMPLEX
     target_form: Form = Form.COMPLEX
     scale: float = 1.0
+    source_stride: int = 0
+    target_stride: int = 0
+    """Elements from line to line where inner is 1; 0: as many as a line holds."""
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        return (
+            self.source_stride or _stored(self.source_form, self.n),
+            self.target_stride or _stored(self.target_form, self.n),
+        )
 
 
 def _add_dimensions(plan: _Plan, kind: str, lengths: tuple[int, ...], batch: int) -> None:
@@ -123,7 +144,7 @@ def _add_dimensions(plan: _Plan, kind: str, lengths: tuple[int, ...], batch: int
         order.reverse()
         order = [*(d for d in order if d != len(lengths) - 1), len(lengths) - 1]
     needs_temporary = kind == "IRFFT" and len(lengths) > 1
-    steps = []
+    steps: list[_Step] = []
     for number, d in enumerate(order):
         is_last_dimension = d == len(lengths) - 1
         is_final = number == len(order) - 1
@@ -143,13 +164,44 @@ def _add_dimensions(plan: _Plan, kind: str, lengths: tuple[int, ...], batch: int
         where = target
     if needs_temporary:
         plan.temporary_bytes = _round_up(batch * prod(widths) * pair_bytes)
+    packed_at = plan.temporary_bytes
+    if kind == "IRFFT" and _is_packed(steps[-1]):
+        plan.temporary_bytes += _round_up(steps[-1].outer * lengths[-1] // 2 * pair_bytes)
+    parts = [part for step in steps for part in _as_complex(step, packed_at)]
     split_bytes = max(
-        (s.outer * s.n * s.inner * pair_bytes for s in steps if _halves(plan, s)), default=0
+        (
+            s.outer * s.n * s.inner * pair_bytes
+            for s in parts
+            if isinstance(s, _Step) and _halves(plan, s)
+        ),
+        default=0,
     )
     split_at = plan.temporary_bytes
     plan.temporary_bytes += _round_up(split_bytes)
-    for step in steps:
-        _add_step(plan, step, split_at)
+    for part in parts:
+        if isinstance(part, Conversion):
+            plan.convert(part)
+        else:
+            _add_step(plan, part, split_at)
+
+
+def _is_packed(step: _Step) -> bool:
+    """Whether a real transform is done as a complex one of half the length."""
+    is_real = Form.REAL in (step.source_form, step.target_form)
+    return is_real and step.n % 2 == 0 and step.n <= MAX_LENGTH
+
+
+def _as_complex(step: _Step, packed_at: int) -> list[_Step | Conversion]:
+    """The step, or for a packed real one the complex transform and the conversion."""
+    if not _is_packed(step):
+        return [step]
+    m = step.n // 2
+    if step.source_form is Form.REAL:
+        half = _Step(m, step.outer, 1, step.source, step.target, target_stride=m + 1)
+        back = Conversion(step.n, step.outer, step.target, step.target, -1, m + 1)
+        return [replace(half, scale=step.scale), back]
+    there = Conversion(step.n, step.outer, step.source, packed_at, 1, m)
+    return [there, _Step(m, step.outer, 1, packed_at, step.target, scale=step.scale)]
 
 
 def _source_form(kind: str) -> Form:
@@ -192,12 +244,10 @@ def _add_step(plan: _Plan, step: _Step, split_at: int) -> None:
         sides = [Side(p, stride, 1, step.inner) for p in (step.source, step.target)]
         p = Pass(f"pass{len(plan.phases)}", step.n, step.outer, step.inner, *sides)
     else:
+        strides = step.strides
         sides = [
-            Side(pointer, 0, _stored(form, step.n), 1, form, step.n)
-            for pointer, form in (
-                (step.source, step.source_form),
-                (step.target, step.target_form),
-            )
+            Side(step.source, 0, strides[0], 1, step.source_form, step.n),
+            Side(step.target, 0, strides[1], 1, step.target_form, step.n),
         ]
         p = Pass(f"pass{len(plan.phases)}", step.n, 1, step.outer, *sides)
     plan.add(p, LineSpec(step.n, plan.sign, step.scale))
@@ -206,13 +256,9 @@ def _add_step(plan: _Plan, step: _Step, split_at: int) -> None:
 def _add_split(plan: _Plan, step: _Step, halves: tuple[int, int], split_at: int) -> None:
     """Columns first, into a temporary; then rows, whose results go where the transpose has them."""
     n, (n1, n2) = step.n, halves
-    source = Side(
-        *(step.source, _stored(step.source_form, n), 1, n2, step.source_form, n), is_split=True
-    )
+    source = Side(*(step.source, step.strides[0], 1, n2, step.source_form, n), is_split=True)
     columns = Pass(f"pass{len(plan.phases)}", n1, step.outer, n2, source, Side(split_at, n, 1, n2))
     plan.add(columns, LineSpec(n1, plan.sign, turn=Turn(n)))
-    target = Side(
-        *(step.target, _stored(step.target_form, n), 1, n1, step.target_form, n), is_split=True
-    )
+    target = Side(*(step.target, step.strides[1], 1, n1, step.target_form, n), is_split=True)
     rows = Pass(f"pass{len(plan.phases)}", n2, step.outer, n1, Side(split_at, n, n2, 1), target)
     plan.add(rows, LineSpec(n2, plan.sign, step.scale))

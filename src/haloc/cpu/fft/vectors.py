@@ -100,6 +100,15 @@ class Vectors:
         """x * i * sign."""
         return (self.negate(x[1]), x[0]) if sign > 0 else (x[1], self.negate(x[0]))
 
+    def reverse(self, x: Complex) -> Complex:
+        """The lanes in the opposite order."""
+        n, t = self.lanes, self.type
+        order = ", ".join(f"i32 {n - 1 - i}" for i in range(n))
+        re, im = (
+            self.f.op(f"shufflevector {t} {part}, {t} poison, <{n} x i32> <{order}>") for part in x
+        )
+        return re, im
+
     def table_entry(self, table: str, index: str) -> Complex:
         """Complex number `index` of a table, in all lanes."""
         f, at = self.f, self.f.mul(index, 2)
