@@ -18,6 +18,7 @@ RULES = {r.name: r for r in (ALGEBRA + DOTS + RESHAPE_MOVES + CONTROL).rules}
 
 REGIONS = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+max { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }
 double { a = f32[] parameter(0)  ROOT c = f32[] add(a, a) }
 less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
 same { ROOT a = f32[] parameter(0) }
@@ -120,6 +121,12 @@ REFUSED = {
   x = f32[4] parameter(0)
   c = bf16[4] convert(x)
   ROOT r = f32[4] convert(c)""",
+    "sums with initial values": """
+  x = f32[2,3] parameter(0)
+  o = f32[] constant(1)
+  z = f32[] constant(0)
+  y = f32[2] reduce(x, o), dimensions={1}, to_apply=add
+  ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=add""",
     "u8 -> f32 -> s8 saturates": """
   x = u8[4] parameter(0)
   c = f32[4] convert(x)

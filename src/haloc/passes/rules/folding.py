@@ -8,7 +8,7 @@ from haloc.ir.module import HloInstruction
 from haloc.ops.contraction import DOT_DIMS, dot_dims, free_dims
 from haloc.ops.expand import Beside
 from haloc.ops.table import attr, op
-from haloc.passes.rules.constants import full
+from haloc.passes.rules.constants import bits, full, is_value, scalar_value
 from haloc.passes.simplify import RuleSet
 
 REDUCTIONS = RuleSet()
@@ -69,6 +69,57 @@ def reduce_of_transpose(x: HloInstruction, b: Beside) -> HloInstruction | None:
     if order == tuple(range(len(kept))):
         return result
     return b.add("transpose", x.shape, (result,), dimensions=order)
+
+
+@REDUCTIONS.rule(
+    "reduce",
+    example="""
+  x = f32[2,3,4] parameter(0)
+  z = f32[] constant(-inf)
+  y = f32[2,4] reduce(x, z), dimensions={1}, to_apply=max
+  ROOT r = f32[4] reduce(y, z), dimensions={0}, to_apply=max""",
+)
+def reduce_of_reduce(x: HloInstruction, b: Beside) -> HloInstruction | None:
+    """reduce(reduce(x, z, f), init, f) => reduce(x, init, f) over both sets of dimensions
+
+    For f an associative operation and z such that f(init, z) is init: its identity, or, where
+    f(z, z) is z, the same value as init.
+    """
+    inner = x.operands[0]
+    if inner.opcode != "reduce" or len(x.operands) != 2 or len(inner.operands) != 2:
+        return None
+    opcode = _combiner(x)
+    if opcode is None or opcode != _combiner(inner) or len(inner.users) > 1:
+        return None
+    source, z = inner.operands
+    init = x.operands[1]
+    if z.shape.dtype is not x.shape.dtype or source.shape.dtype is not x.shape.dtype:
+        return None
+    same = z is init or (scalar_value(z) is not None and _same_value(z, init))
+    if not (same if opcode in IDEMPOTENT else is_value(z, IDENTITIES[opcode])):
+        return None
+    first = attr(inner, "dimensions")
+    kept = [d for d in range(source.shape.rank) if d not in first]
+    dims = tuple(sorted((*first, *(kept[d] for d in attr(x, "dimensions")))))
+    return b.add("reduce", x.shape, (source, init), **{**x.attrs, "dimensions": dims})
+
+
+IDENTITIES = {"add": 0, "multiply": 1, "xor": 0}
+IDEMPOTENT = ("maximum", "minimum", "and", "or")
+
+
+def _combiner(reduce: HloInstruction) -> str | None:
+    """The opcode of a region that is one associative operation on its two parameters."""
+    region = attr(reduce, "to_apply")
+    opcode = region.root.opcode
+    if opcode not in IDEMPOTENT and opcode not in IDENTITIES:
+        return None
+    return opcode if set(region.root.operands) == set(region.parameters) else None
+
+
+def _same_value(x: HloInstruction, y: HloInstruction) -> bool:
+    value = scalar_value(y)
+    return value is not None and bits(value) == bits(scalar_value(x))
 
 
 @DOTS.rule(
