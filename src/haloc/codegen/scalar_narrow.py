@@ -122,8 +122,8 @@ def _round_small(x: Expr, form: NarrowFormat) -> Expr:
     else:
         overflow = form.largest
     result = rounded.gt(form.largest).choose(overflow, rounded).copysign(x)
-    if form.nan is None:  # NaN becomes a zero of the other sign, as ml_dtypes has it
-        result = x.is_nan().choose(x.like(0.0).copysign(-x), result)
+    if form.nan is None:  # NaN of either sign becomes -0, as in XLA
+        result = x.is_nan().choose(-0.0, result)
     if not form.has_negative_zero:
         result = result + 0.0
     return result
