@@ -200,7 +200,7 @@ def tan(a: Expr, b: Expr) -> Pair:
     return v, -u
 
 
-# --- Inverses, after Kahan's "Much ado about nothing's sign bit" ------------------------------------
+# --- Inverses, after Kahan: "Much ado about nothing's sign bit" ----------------------------------
 
 
 def _roots(a: Expr, b: Expr) -> tuple[Pair, Pair]:

@@ -27,7 +27,6 @@ def shape_of(type: str) -> tuple[int, str]:
     return 1, type
 
 
-@cache
 def literal(element: str, number: float) -> str:
     """A constant as LLVM text; floats are rounded to the type."""
     if element == "i1":
