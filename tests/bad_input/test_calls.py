@@ -118,6 +118,11 @@ EXECUTE: dict[str, Case] = {
         TypeError,
         "arguments is a ArrayImpl; wanted a list of arrays",
     ),
+    "an iterator for the list": (
+        lambda w: w.add.execute(iter([w.put(ONES)] * 2)),
+        TypeError,
+        "arguments is a list_iterator; wanted a list of arrays",
+    ),
     "two shards on one device": (
         lambda w: w.add.execute_sharded([[w.put(ONES)] * 2, w.put(ONES)]),
         InvalidArgumentError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from haloc.errors import HloError, HloParseError, InternalError
+from haloc.errors import HloError, HloParseError, InternalError, ResourceExhaustedError
 from haloc.xla_client import Client, make_cpu_client, make_interpreter_client
 from tests.bad_input.programs import CONSTRAINTS, SYNTAX, UNSUPPORTED, Case
 from tests.runtime.programs import LOOP
@@ -73,3 +73,11 @@ def test_truncated_text_never_crashes(client: Client, cut: int) -> None:
         client.compile_and_load(LOOP[:cut], client.devices())
     except HloError as error:
         assert not isinstance(error, InternalError)
+
+
+@pytest.mark.parametrize("size", [1 << 50, (1 << 63) - 1])
+def test_more_memory_than_there_is(client: Client, size: int) -> None:
+    text = f"HloModule m\nENTRY e {{ c = f32[] constant(1)\n ROOT b = f32[{size}] broadcast(c) }}"
+    text = text.replace("broadcast(c)", "broadcast(c), dimensions={}")
+    with pytest.raises(ResourceExhaustedError, match="Out of memory while trying to allocate"):
+        client.compile_and_load(text, client.devices()).execute([])

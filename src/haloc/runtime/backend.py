@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from haloc import interpreter
-from haloc.errors import InternalError
+from haloc.errors import InternalError, ResourceExhaustedError
 from haloc.flags import CompilerOptions
 from haloc.ir.literal import Value
 from haloc.ir.module import HloModule
@@ -103,7 +103,10 @@ class InterpreterProgram:
         pairs = zip(argument_pointers, self.parameters, strict=True)
         leaves = iter([memory_as_array(p, s) for p, s in pairs])
         arguments = [_nested(shape, leaves) for shape in self.parameter_shapes]
-        results = _flat(interpreter.run(self.optimized, arguments))
+        try:
+            results = _flat(interpreter.run(self.optimized, arguments))
+        except MemoryError as error:
+            raise ResourceExhaustedError(str(error)) from None
         # All results exist before any is stored: a result may lie where an argument does.
         for value, shape, pointer in zip(results, self.results, result_pointers, strict=True):
             if value is None:

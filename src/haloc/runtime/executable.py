@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from haloc.runtime.client import Client
 
 
+def _references_of_a_sole_owner() -> int:
+    """What `sys.getrefcount(block)` says when only the local variable refers to the block: it
+    differs between Python versions."""
+    block = object()
+    return sys.getrefcount(block)
+
+
+_SOLE_OWNER = _references_of_a_sole_owner()
+
+
 class Executable:
     """A compiled program and what is known about it."""
 
@@ -120,7 +130,7 @@ class LoadedExecutable(Executable):
             fits = [a._spec for a in arguments] == self._parameter_specs  # type: ignore[union-attr]
         except (AttributeError, TypeError):
             fits = False
-        if not fits:
+        if not fits or not isinstance(arguments, (list, tuple)):  # an iterator is used up now
             arguments = check_arguments(arguments, self._parameter_specs)
         if self._aliases:
             return self._execute_donating(arguments)  # type: ignore[arg-type]
@@ -177,8 +187,7 @@ class LoadedExecutable(Executable):
         size_bytes = array._spec.size_bytes
         block = array._block
         array.delete()
-        # The two are this frame's variable and the call's own argument.
-        if isinstance(block, Block) and sys.getrefcount(block) == 2:
+        if isinstance(block, Block) and sys.getrefcount(block) == _SOLE_OWNER:
             return block
         if block is None:
             raise InvalidArgumentError("Invalid buffer passed: buffer has been deleted or donated.")
