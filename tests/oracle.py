@@ -45,7 +45,7 @@ def oracle_version() -> str:
 class _Worker:
     def __init__(self) -> None:
         # Errors go to a file: a pipe that nobody reads would fill up and stop the worker.
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the worker)
         environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
         environment.pop("XLA_FLAGS", None)
         self.process = subprocess.Popen(
