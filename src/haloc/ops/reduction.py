@@ -160,11 +160,11 @@ def _reduce_example(graph: ExampleGraph) -> HloInstruction:
     if graph.rng.random() < 0.25:
         x = graph.operand(F32, dims)
         index = graph.operand(S32, dims)
-        low, zero = graph.constant(-np.inf, F32), graph.constant(0, S32)
+        bottom, zero = graph.constant(-np.inf, F32), graph.constant(0, S32)
         return graph.add(
             "reduce",
             tuple_shape(Shape(F32, kept), Shape(S32, kept)),
-            (x, index, low, zero),
+            (x, index, bottom, zero),
             dimensions=dimensions,
             to_apply=_argmax_region(graph, F32),
         )
