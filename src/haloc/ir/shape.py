@@ -26,6 +26,8 @@ class Layout:
     split_configs: tuple[tuple[int, tuple[int, ...]], ...] = ()
     physical_shape: str = ""
     metadata_prefix_bytes: int = 0
+    index_type: str = ""
+    pointer_type: str = ""
 
     def __str__(self) -> str:
         order = ",".join(map(str, self.minor_to_major))
@@ -39,12 +41,18 @@ class Layout:
             extras += "T" + "".join(tiles)
         if self.tail_padding != 1:
             extras += f"L({self.tail_padding})"
+        if self.index_type:
+            extras += f"#({self.index_type})"
+        if self.pointer_type:
+            extras += f"*({self.pointer_type})"
         if self.element_size_bits:
             extras += f"E({self.element_size_bits})"
         if self.memory_space:
             extras += f"S({self.memory_space})"
+        if self.split_configs:
+            extras += "SC"
         for dim, splits in self.split_configs:
-            extras += f"SC({dim}:{','.join(map(str, splits))})"
+            extras += f"({dim}:{','.join(map(str, splits))})"
         if self.physical_shape:
             extras += f"P({self.physical_shape})"
         if self.metadata_prefix_bytes:

@@ -138,7 +138,7 @@ def _layout(order_text: str, extras: str, rank: int) -> Layout:
             raise InvalidArgumentError(f"found {extras[end:].strip()!r} in a layout's annotations")
         end = found.end()
         key, body = found[1] or last, "".join(found[2][1:-1].split())
-        if not found[1] and last != "T":
+        if not found[1] and last not in ("T", "SC"):
             raise InvalidArgumentError(f"found {found[2]!r} in a layout, expected a letter before")
         last = key
         if key == "T":
@@ -167,10 +167,12 @@ def _layout_with(
         split_configs=splits,
         physical_shape=fields.pop("P", ""),
         metadata_prefix_bytes=_number(fields.pop("M", "0")),
+        index_type=fields.pop("#", ""),
+        pointer_type=fields.pop("*", ""),
     )
     if fields:
         raise InvalidArgumentError(
-            f"unknown layout annotation {next(iter(fields))!r}, expected D, T, L, E, S, SC, P or M"
+            f"unknown layout annotation {next(iter(fields))!r}, expected D, T, L, #, *, E, S, SC, P or M"
         )
     return layout
 
