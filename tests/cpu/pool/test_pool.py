@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from haloc.cpu import pool
+from haloc.cpu.pool import native as native_pool
 from haloc.cpu.pool import threads
 from haloc.errors import InvalidArgumentError
 
@@ -224,3 +225,23 @@ def test_the_process_exits_cleanly_with_workers_alive():
             [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
         )
         assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "machine,system,triple",
+    [
+        ("x86_64", "linux", "x86_64-unknown-linux-gnu"),
+        ("aarch64", "linux", "aarch64-unknown-linux-gnu"),
+        ("arm64", "darwin", "arm64-apple-macosx13"),
+        ("riscv64", "linux", "riscv64-unknown-linux-gnu"),
+    ],
+)
+def test_the_text_compiles_for_other_machines(monkeypatch, machine, system, triple):
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    monkeypatch.setattr(native_pool.platform, "machine", lambda: machine)
+    monkeypatch.setattr(native_pool, "_IS_DARWIN", system == "darwin")
+    module = llvm.parse_assembly(native_pool.pool_text(), llvm.create_context())
+    module.verify()
+    code = llvm.Target.from_triple(triple).create_target_machine().emit_object(module)
+    assert len(code) > 500

@@ -35,7 +35,7 @@ from haloc.ir.module import HloInstruction
 
 PARTS = 16
 PARALLEL_LENGTH = 1 << 15
-MAX_GROUPS = 64
+MAX_GROUPS = 16
 MAX_SCRATCH_BYTES = 64 << 20
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
