@@ -88,21 +88,22 @@ class Flags:
             if not name.startswith("xla_") and environ.get(variable, "") != "":
                 given[name] = environ[variable]
         given |= _split_xla_flags(environ.get("XLA_FLAGS", ""))
-        values: dict[str, FlagValue] = {}
+        values: dict[str, Any] = {}
         for name, text in given.items():
             try:
                 values[name] = parse_flag(name, text)
             except InvalidArgumentError as error:
                 source = "XLA_FLAGS" if name.startswith("xla_") else "the environment"
                 warnings.warn(f"{source}: {error.message}; ignored", stacklevel=2)
-        return cls(**values)  # type: ignore[arg-type]
+        return cls(**values)
 
     def with_overrides(self, overrides: Mapping[str, FlagValue]) -> Flags:
         """These flags with some `xla_*` ones set, values typed or as text.
 
         InvalidArgumentError for an unknown name or a value of the wrong type.
         """
-        return replace(self, **{n: parse_flag(n, v) for n, v in overrides.items()})
+        values: dict[str, Any] = {n: parse_flag(n, v) for n, v in overrides.items()}
+        return replace(self, **values)
 
 
 FLAGS: dict[str, Field[Any]] = {f.name: f for f in fields(Flags)}

@@ -7,8 +7,10 @@ loop's body counts once, of a conditional's branches the dearest.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Iterable
 from math import prod
+from typing import TypeAlias
 
 from haloc.analysis.memory import TUPLE_POINTER_BYTES, packed_size_bytes
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
@@ -23,23 +25,31 @@ def cost_analysis(module: HloModule) -> dict[str, float]:
     "bytes accessed<i>{}" sums over instructions the bytes they read of their operand i,
     "utilization<i>{}" how much of it that is.
     """
-    costs = _computation_costs(module.entry)
+    known: dict[HloComputation, Costs] = {}
+    for computation in module.post_order():
+        known[computation] = _sum(_instruction_costs(i, known) for i in computation.instructions)
+    costs = known[module.entry]
     return {key: float(value) for key, value in sorted(costs.items()) if value}
 
 
-def _computation_costs(computation: HloComputation) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for instruction in computation.instructions:
-        total.update(_instruction_costs(instruction))
+Costs: TypeAlias = "defaultdict[str, float]"
+
+
+def _sum(parts: Iterable[Costs]) -> Costs:
+    total: Costs = defaultdict(float)
+    for part in parts:
+        for key, value in part.items():
+            total[key] += value
     return total
 
 
-def _instruction_costs(instruction: HloInstruction) -> Counter[str]:
+def _instruction_costs(instruction: HloInstruction, known: dict[HloComputation, Costs]) -> Costs:
+    """known: the costs of the computations it calls."""
     row = op(instruction)
     if row.lower is Structure.CONTROL and instruction.opcode != "fusion":
-        return _control_costs(instruction)
+        return _control_costs(instruction, known)
     work = row.cost(instruction)
-    costs: Counter[str] = Counter()
+    costs: Costs = defaultdict(float)
     costs["flops"] = work.flops
     costs["transcendentals"] = work.transcendentals
     read, written = _bytes_accessed(instruction)
@@ -51,12 +61,16 @@ def _instruction_costs(instruction: HloInstruction) -> Counter[str]:
     return costs
 
 
-def _control_costs(instruction: HloInstruction) -> Counter[str]:
+def _control_costs(instruction: HloInstruction, known: dict[HloComputation, Costs]) -> Costs:
     """while: condition and body once; call: its body; conditional: each quantity's greatest."""
-    parts = [_computation_costs(c) for c in instruction.called_computations]
+    parts = [known[c] for c in instruction.called_computations]
     if instruction.opcode != "conditional":  # the one op that runs only one of what it calls
-        return sum(parts, Counter())
-    return Counter({key: max(p[key] for p in parts) for part in parts for key in part})
+        return _sum(parts)
+    greatest: Costs = defaultdict(float)
+    for part in parts:
+        for key, value in part.items():
+            greatest[key] = max(greatest[key], value)
+    return greatest
 
 
 def _bytes_accessed(instruction: HloInstruction) -> tuple[list[int], int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,10 @@ from haloc.xla_client import (
     make_interpreter_client,
 )
 
-_CLIENTS = {"cpu": make_cpu_client, "interpreter": make_interpreter_client}
+_CLIENTS: dict[str, Callable[[], Client]] = {
+    "cpu": make_cpu_client,
+    "interpreter": make_interpreter_client,
+}
 
 
 def run(argv: Sequence[str]) -> int:
@@ -42,7 +46,8 @@ def run(argv: Sequence[str]) -> int:
             print(f"output {number}: {_brief(output)}")
     print(f"compile {_time_text(compile_s)}; run {_latency_text(latencies_s)}")
     if options.output:
-        np.savez(options.output, **{f"output{i}": o for i, o in enumerate(outputs)})
+        named: dict[str, Any] = {f"output{i}": o for i, o in enumerate(outputs)}
+        np.savez(options.output, **named)
     return _check(module, values, outputs) if options.check else 0
 
 

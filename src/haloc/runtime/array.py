@@ -185,7 +185,7 @@ class ArrayImpl:
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """Python 3.12's buffer protocol; read-only."""
-        return memoryview(self._value)
+        return memoryview(self._value)  # type: ignore[arg-type]  # NumPy's are older than PEP 688
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule of the same memory. Consumers must not write to it."""

@@ -6,7 +6,7 @@ The interpreter is the smallest backend, and the one whose answers define right.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +33,7 @@ class Program(Protocol):
     results: list[Shape]
     result_shape: Shape
     optimized: HloModule
-    aliases: Mapping[int, int]
+    aliases: dict[int, int]
     code_size_bytes: int
     arena_bytes: int
     constant_bytes: int
@@ -113,8 +113,9 @@ class InterpreterProgram:
                 continue
             if value.shape != shape.dims or value.dtype != shape.dtype.numpy:
                 raise InternalError(f"interpreter gave {value.dtype}{value.shape} for {shape}")
-            if value.size:
-                np.copyto(memory_as_array(pointer, shape), value)
+            target = memory_as_array(pointer, shape)
+            if target is not None:
+                np.copyto(target, value)
 
 
 def input_output_aliases(module: HloModule) -> dict[int, int]:
@@ -143,7 +144,7 @@ def memory_as_array(pointer: int, shape: Shape) -> np.ndarray | None:
     if not shape.byte_size:
         return np.empty(shape.dims, shape.dtype.numpy)
     memory = (ctypes.c_ubyte * shape.byte_size).from_address(pointer)
-    return np.frombuffer(memory, np.uint8).view(shape.dtype.numpy).reshape(shape.dims)
+    return np.ctypeslib.as_array(memory).view(shape.dtype.numpy).reshape(shape.dims)
 
 
 def _nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:

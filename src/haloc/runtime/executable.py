@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from haloc.analysis.cost import cost_analysis
 from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text import to_text
+from haloc.ir.shape import default_layout
 from haloc.runtime.arguments import check_arguments
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.backend import Program
@@ -60,12 +61,11 @@ class Executable:
 
     def get_parameter_layouts(self) -> list[PjRtLayout]:
         """Row-major for every array leaf of the parameters: the order `execute` takes them in."""
-        return [PjRtLayout(s.with_default_layout().layout) for s in self._program.parameters]  # type: ignore[arg-type]
+        return [PjRtLayout(default_layout(s.rank)) for s in self._program.parameters]
 
     def get_output_layouts(self) -> list[PjRtLayout]:
-        return [
-            PjRtLayout(s.with_default_layout().layout) for s in self._program.results if s.is_array
-        ]  # type: ignore[arg-type]
+        results = self._program.results
+        return [PjRtLayout(default_layout(s.rank)) for s in results if s.is_array]
 
     def get_parameter_shardings(self) -> None:
         """None: the program is for one partition."""
