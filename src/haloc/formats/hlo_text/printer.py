@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from haloc.formats.hlo_text.annotations import (
@@ -154,7 +155,7 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
     """`ROOT name = shape opcode(operands), attributes` on one line."""
     percent = "%" if options.print_percent else ""
     root = "ROOT " if instruction.is_root else ""
-    shape = _shape_text(instruction.shape, options)
+    shape = _shape_text(instruction.shape, options.include_layout)
     opcode, attrs, row_attrs = _spoken(instruction)
     inside = _parenthesised(instruction, options, percent)
     parts = [f"{root}{percent}{instruction.name} = {shape} {opcode}({inside})"]
@@ -166,8 +167,10 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
     return ", ".join(parts)
 
 
-def _shape_text(shape: Shape, options: PrintOptions) -> str:
-    return shape.to_string(options.include_layout)
+@lru_cache(maxsize=4096)
+def _shape_text(shape: Shape, include_layout: bool) -> str:
+    """Modules have few shapes, and some (the tuples of loops) are long."""
+    return shape.to_string(include_layout)
 
 
 def _spoken(instruction: HloInstruction) -> tuple[str, dict[str, Any], tuple[Attr, ...]]:
@@ -190,7 +193,10 @@ def _parenthesised(instruction: HloInstruction, options: PrintOptions, percent: 
     if instruction.opcode == "constant":
         return literal_text(instruction.attrs["literal"], options.print_large_constants)
     if options.print_operand_shapes:
-        names = [f"{_shape_text(o.shape, options)} {percent}{o.name}" for o in instruction.operands]
+        names = [
+            f"{_shape_text(o.shape, options.include_layout)} {percent}{o.name}"
+            for o in instruction.operands
+        ]
     else:
         names = [percent + o.name for o in instruction.operands]
     return tuple_text(names)[1:-1]

@@ -17,6 +17,8 @@ _ARRAY_PARTS = re.compile(
     r"([a-z][a-z0-9]*)\[([^\[\]]*)\]\s*(?:\{([\d,\s]*)(?::((?:[^{}]|\{[^{}]*\})*))?\})?"
 )
 _DIM = re.compile(r"\s*(?:(<=)?\s*(\d+)|\?|<=\s*\?)\s*")
+_TUPLE = re.compile(r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)")
+"""A tuple shape at most two brackets deep: one match instead of a walk."""
 _BUFFER = re.compile(r"b\(")
 _LAYOUT_FIELD = re.compile(r"\s*(SC|[A-Z#*])?\s*(\((?:[^()]|\([^()]*\))*\))")
 _ELEMENT_NAMES = [d.name for d in ALL_DTYPES if d not in (TUPLE, BUFFER)]
@@ -34,7 +36,8 @@ def parse_shape_at(cursor: Cursor) -> Shape:
         return shape if shape is not None else intern_array(cursor, found[0], found.start())
     if cursor.peek("("):
         start = cursor.skip()
-        text = cursor.group()
+        found = cursor.match(_TUPLE)
+        text = found[0] if found else cursor.group()
         shape = _interned.get(text)
         if shape is None:
             cursor.pos = start
@@ -172,7 +175,8 @@ def _layout_with(
     )
     if fields:
         raise InvalidArgumentError(
-            f"unknown layout annotation {next(iter(fields))!r}, expected D, T, L, #, *, E, S, SC, P or M"
+            f"unknown layout annotation {next(iter(fields))!r}, "
+            "expected D, T, L, #, *, E, S, SC, P or M"
         )
     return layout
 
