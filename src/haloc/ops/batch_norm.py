@@ -16,7 +16,7 @@ from haloc.ops.example import ExampleGraph
 from haloc.ops.expand import Beside
 from haloc.ops.reference import store
 from haloc.ops.regions import text
-from haloc.ops.table import Attr, Cost, Evaluator, Expand, OpDef, attr, invalid, register
+from haloc.ops.table import Attr, Evaluator, Expand, OpDef, attr, invalid, register
 
 ATTRS = (Attr("epsilon", Float()), Attr("feature_index", Int()))
 
@@ -217,13 +217,6 @@ def _infer_grad(instruction: HloInstruction) -> Shape:
     return tuple_shape(whole, each, each)
 
 
-def _cost(instruction: HloInstruction) -> Cost:
-    """A handful of flops an element, a square root a feature."""
-    x = instruction.operands[0].shape
-    features = x.dims[attr(instruction, "feature_index")]
-    return Cost(flops=8.0 * x.element_count, transcendentals=float(features))
-
-
 def _example_parts(graph: ExampleGraph) -> tuple[Shape, Shape, dict[str, float]]:
     dims = tuple(int(d) for d in graph.rng.integers(1, 5, int(graph.rng.integers(2, 5))))
     feature = int(graph.rng.integers(len(dims)))
@@ -268,7 +261,6 @@ register(
         infer=_infer_training,
         evaluate=_evaluate_training,
         lower=Expand(_expand_training),
-        cost=_cost,
         example=_training_example,
         spec="batch_norm_training",
     )
@@ -281,7 +273,6 @@ register(
         infer=_infer_inference,
         evaluate=_evaluate_inference,
         lower=Expand(_expand_inference),
-        cost=_cost,
         example=_inference_example,
         spec="batch_norm_inference",
     )
@@ -294,7 +285,6 @@ register(
         infer=_infer_grad,
         evaluate=_evaluate_grad,
         lower=Expand(_expand_grad),
-        cost=_cost,
         example=_grad_example,
         spec="batch_norm_grad",
     )

@@ -162,11 +162,10 @@ def _evaluate_dot(instruction: HloInstruction, operands: list[Value], context: E
 
 
 def _dot_cost(instruction: HloInstruction) -> Cost:
-    """2 flops for each product; 8 for complex ones (6 and 2)."""
+    """2 flops for each product, complex ones too."""
     lhs = instruction.operands[0].shape
     contracted = prod(lhs.dims[d] for d in attr(instruction, "lhs_contracting_dims"))
-    each = 8.0 if lhs.dtype.is_complex else 2.0
-    return Cost(flops=each * instruction.shape.element_count * contracted)
+    return Cost(flops=2.0 * instruction.shape.element_count * contracted)
 
 
 def _dot_example(graph: ExampleGraph) -> HloInstruction:

@@ -169,7 +169,7 @@ def _evaluate_convolution(
 
 
 def _convolution_cost(instruction: HloInstruction) -> Cost:
-    """2 flops for each product that is not with padding or a dilation hole (8 when complex)."""
+    """2 flops for each product that is not with padding or a dilation hole."""
     lhs, rhs = (o.shape for o in instruction.operands)
     labels: ConvDims = attr(instruction, "dim_labels")
     products = float(instruction.shape.dims[labels.output_batch])
@@ -179,7 +179,7 @@ def _convolution_cost(instruction: HloInstruction) -> Cost:
     for w, i, o in spatial:
         count = instruction.shape.dims[o]
         products *= sum(int(taps(lhs.dims[i], w, k, count)[1].sum()) for k in range(w.size))
-    return Cost(flops=products * (8 if lhs.dtype.is_complex else 2))
+    return Cost(flops=2 * products)
 
 
 def _convolution_example(graph: ExampleGraph) -> HloInstruction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log2, prod
+from math import prod
 
 import numpy as np
 
@@ -74,12 +74,9 @@ def _evaluate_fft(instruction: HloInstruction, operands: list[Value], context: E
 
 
 def _fft_cost(instruction: HloInstruction) -> Cost:
-    """4 n log2 n for the elements n of one transform, over all transforms."""
-    lengths = prod(attr(instruction, "fft_length"))
-    if lengths < 1:
-        return Cost()
-    elements = max(instruction.shape.element_count, instruction.operands[0].shape.element_count)
-    return Cost(flops=4.0 * elements * log2(lengths)) if lengths > 1 else Cost()
+    """8 flops for each operand element and product of the lengths' logarithms, rounded down."""
+    logs = prod(max(0, n.bit_length() - 1) for n in attr(instruction, "fft_length"))
+    return Cost(flops=8.0 * instruction.operands[0].shape.element_count * logs)
 
 
 def _fft_example(graph: ExampleGraph) -> HloInstruction:

@@ -18,6 +18,7 @@ from haloc.ops.prng import Arrays, Instructions, philox_bits, three_fry_bits
 from haloc.ops.regions import text
 from haloc.ops.table import (
     Attr,
+    Cost,
     Effect,
     Evaluator,
     Expand,
@@ -82,6 +83,11 @@ def _as_type(words: np.ndarray, dtype: DType) -> np.ndarray:
     return words.astype(_UNSIGNED[dtype.bits].numpy).view(dtype.numpy)
 
 
+def _cost(instruction: HloInstruction) -> Cost:
+    """A transcendental for each element made, the state's included."""
+    return Cost(transcendentals=float(sum(s.element_count for s in instruction.shape.leaves())))
+
+
 def _expand_bit_generator(instruction: HloInstruction) -> HloInstruction:
     """rng-bit-generator(state) => tuple(advanced state, threefry or philox of iota + state)"""
     beside = Beside(instruction)
@@ -132,6 +138,7 @@ register(
         infer=_infer_bit_generator,
         evaluate=_evaluate_bit_generator,
         lower=Expand(_expand_bit_generator),
+        cost=_cost,
         example=_bit_generator_example,
         spec="rng_bit_generator",
     )
@@ -279,6 +286,7 @@ register(
         infer=_infer_rng,
         evaluate=_evaluate_rng,
         lower=Expand(_expand_rng),
+        cost=_cost,
         effect=Effect.STATEFUL,
         example=_rng_example,
         spec="rng",

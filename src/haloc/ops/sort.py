@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log2
 
 import numpy as np
 
@@ -85,9 +84,9 @@ def _evaluate_sort(instruction: HloInstruction, operands: list[Value], context: 
 
 
 def _sort_cost(instruction: HloInstruction) -> Cost:
-    """elements * log2(elements)."""
+    """elements * log2(elements), the logarithm rounded up."""
     count = instruction.operands[0].shape.element_count
-    return Cost(flops=count * log2(count) if count > 1 else 0.0)
+    return Cost(flops=float(count * (count - 1).bit_length()) if count else 0.0)
 
 
 def _sort_example(graph: ExampleGraph) -> HloInstruction:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import log2
-
 import numpy as np
 
 from haloc.ir.dtype import F32, PRED, S32
@@ -14,7 +12,7 @@ from haloc.ops.attrs import Bool, Int
 from haloc.ops.example import ExampleGraph
 from haloc.ops.expand import Beside
 from haloc.ops.regions import text
-from haloc.ops.table import Attr, Cost, Evaluator, Expand, OpDef, attr, invalid, register
+from haloc.ops.table import Attr, Evaluator, Expand, OpDef, attr, invalid, register
 
 
 def _infer_topk(instruction: HloInstruction) -> Shape:
@@ -77,13 +75,6 @@ def _expand_topk(instruction: HloInstruction) -> HloInstruction:
     return beside.tuple(*(beside.slice(beside.element(both, n), *ranges) for n in range(2)))
 
 
-def _topk_cost(instruction: HloInstruction) -> Cost:
-    """A comparison for each element and each halving of k."""
-    k = attr(instruction, "k")
-    count = instruction.operands[0].shape.element_count
-    return Cost(flops=count * log2(k) if k > 1 else float(count))
-
-
 def _topk_example(graph: ExampleGraph) -> HloInstruction:
     dims = graph.dims(1, 4, 9)
     dtype = graph.pick([F32, S32])
@@ -103,7 +94,6 @@ register(
         infer=_infer_topk,
         evaluate=_evaluate_topk,
         lower=Expand(_expand_topk),
-        cost=_topk_cost,
         example=_topk_example,
     )
 )
