@@ -52,13 +52,13 @@ UNARY: dict[str, Callable[..., np.ndarray]] = {
 BINARY: dict[str, Callable[..., np.ndarray]] = {"atan2": np.arctan2, "power": np.power}
 
 MAX_ULP = {
-    ("exponential", 64): 1.0, ("exponential_minus_one", 32): 1.5, ("rsqrt", 32): 1.5,
+    ("exponential", 32): 1.1, ("exponential", 64): 1.1, ("exponential_minus_one", 32): 1.5, ("rsqrt", 32): 1.5,
     ("logistic", 32): 2.5, ("logistic", 64): 2.5, ("exponential_minus_one", 64): 2.0,
     ("cbrt", 32): 0.51, ("cbrt", 64): 0.51, ("sqrt", 32): 0.5, ("sqrt", 64): 0.5,
     ("power", 32): 0.51, ("power", 64): 1.1, ("sine", 32): 0.85, ("sine", 64): 0.85,
     ("cosine", 32): 0.85, ("cosine", 64): 0.85, ("log", 32): 0.9, ("log", 64): 0.9,
     ("tan", 32): 2.3, ("tan", 64): 2.3, ("asin", 32): 2.3, ("asin", 64): 2.3,
-    ("atan2", 32): 2.3, ("atan2", 64): 2.3, ("tanh", 64): 2.5, ("erf", 32): 1.4, ("erf", 64): 1.4,
+    ("atan2", 32): 2.3, ("atan2", 64): 2.3, ("tanh", 64): 2.7, ("acosh", 32): 2.2, ("acosh", 64): 2.2, ("erf", 32): 1.4, ("erf", 64): 1.4,
 }  # fmt: skip
 """Bounds the tests hold by function and bits, a little over what docs/ulp.md measures; else 2.0."""
 

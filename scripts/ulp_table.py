@@ -1,0 +1,114 @@
+"""Measures the error of every elementary function and writes docs/ulp.md.
+
+    python scripts/ulp_table.py [--check]
+
+--check compares nothing but the bounds the tests hold, writes nothing, and fails if one is broken.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tests.codegen.scalar.elements import apply  # noqa: E402
+from tests.codegen.scalar.references import (  # noqa: E402
+    BINARY,
+    UNARY,
+    max_ulp,
+    reference,
+    samples,
+    ulp_error,
+)
+
+from haloc.ir.dtype import BF16, F16  # noqa: E402 (the path comes first)
+
+COUNTS = {np.float32: 1_000_000, np.float64: 150_000}
+ERF_COUNT = 40_000  # the C library's erfl is called number by number
+
+HEAD = """# Errors of the elementary functions
+
+Written by `scripts/ulp_table.py`; do not edit. One ULP is the distance between neighbouring numbers
+of the type at the exact result; a correctly rounded result is within 0.5. Operands are random bit
+patterns, ordinary numbers of several sizes and edge values (infinities, NaN, subnormals, the
+largest numbers, multiples of pi/2), at widths 16 and 8; width 1 gives the same bits. The reference
+is the C library's long double function. Subnormals are neither flushed nor skipped. A
+result that has to be NaN, infinite or a signed zero counts as infinitely wrong if it is not.
+
+| function | f32 max | f32 mean | samples | f64 max | f64 mean | samples |
+|---|---|---|---|---|---|---|
+"""
+
+NARROW_HEAD = """
+## f16 and bf16
+
+Computed as f32 and rounded. All 65,536 operands of each function of one: results that are not the
+correctly rounded ones, and by how many places of the type the worst is off.
+
+| function | f16 wrong | f16 places | bf16 wrong | bf16 places |
+|---|---|---|---|---|
+"""
+
+
+def measure(name: str, dtype: type) -> tuple[float, float, int]:
+    """(max, mean, samples) of the error in ULP."""
+    count = COUNTS[dtype] if name != "erf" else ERF_COUNT
+    operands = samples(name, dtype, count, seed=11)
+    got = apply(name, operands, 16 if dtype is np.float32 else 8)
+    errors = ulp_error(got, reference(name, operands))
+    return float(errors.max()), float(errors.mean()), len(errors)
+
+
+def measure_narrow(name: str, dtype: type[np.generic]) -> tuple[int, int]:
+    """(wrong results, worst distance in places) over all operands."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(all="ignore"):
+        want = reference(name, [x.astype(np.float64)]).astype(np.float64).astype(dtype)
+    got = apply(name, [x], 16)
+    with np.errstate(all="ignore"):
+        is_number = ~np.isnan(want.astype(np.float32))
+    places = abs(_ordered(got) - _ordered(want))[is_number]
+    return int(np.count_nonzero(places)), int(places.max())
+
+
+def _ordered(x: np.ndarray) -> np.ndarray:
+    """Integers that count the numbers of a 16-bit type from its zero."""
+    bits = x.view(np.int16).astype(np.int32)
+    return np.where(bits < 0, -(bits & 0x7FFF), bits)
+
+
+def main(arguments: list[str]) -> int:
+    names = [*UNARY, *BINARY]
+    results = {(n, t): measure(n, t) for n in names for t in COUNTS}
+    broken = [
+        f"{name} {dtype.__name__}: {worst:.3f} ULP, bound {max_ulp(name, dtype(0).nbytes * 8)}"
+        for (name, dtype), (worst, _, _) in results.items()
+        if not worst <= max_ulp(name, dtype(0).nbytes * 8)
+    ]
+    print("\n".join(broken) or "all within bounds")
+    if "--check" in arguments:
+        return len(broken)
+    lines = [HEAD]
+    for name in names:
+        cells = [
+            f"{worst:.3f} | {mean:.3f} | {count:,}"
+            for worst, mean, count in (results[name, t] for t in COUNTS)
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |\n")
+    lines.append(NARROW_HEAD)
+    for name in UNARY:
+        cells = ["{} | {}".format(*measure_narrow(name, d.numpy.type)) for d in (F16, BF16)]
+        lines.append(f"| {name} | {' | '.join(cells)} |\n")
+    path = ROOT / "docs" / "ulp.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(lines))
+    print(f"wrote {path.relative_to(ROOT)}")
+    return len(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
