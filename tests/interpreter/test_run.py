@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from haloc import interpreter
-from haloc.errors import InternalError, InvalidArgumentError, UnimplementedError
+from haloc.errors import (
+    InternalError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
 from haloc.formats.hlo_text import parse_module
 from haloc.interpreter.elementwise import vector_plan
 from haloc.ops.table import OPS
+from haloc.verifier import verify
 
 ADD = """HloModule add_module
 ENTRY main {
@@ -145,6 +151,29 @@ def test_scalar_regions_run_on_whole_arrays():
     calls = []
     interpreter.run(parsed, [x, y], on_value=lambda i, v: calls.append(i.name))
     assert calls == ["x", "y", "r"]
+
+
+def test_calls_that_nest_too_deeply_give_an_error():
+    count = 2000
+    text = "HloModule m\nc0 {\n  ROOT p = f32[] parameter(0)\n}\n"
+    for n in range(1, count):
+        text += f"c{n} {{\n  p = f32[] parameter(0)\n"
+        text += f"  ROOT r = f32[] call(p), to_apply=c{n - 1}\n}}\n"
+    text += "ENTRY e {\n  p = f32[] parameter(0)\n"
+    text += f"  ROOT r = f32[] call(p), to_apply=c{count - 1}\n}}\n"
+    parsed = parse_module(text)
+    verify(parsed)
+    with pytest.raises(ResourceExhaustedError) as error:
+        interpreter.run(parsed, [np.float32(1)])
+    assert error.value.message == ("m: computations call each other too deeply for the interpreter")
+
+
+def test_running_out_of_memory_gives_an_error():
+    text = "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n"
+    text += f"  b = f32[{1 << 50}] broadcast(p), dimensions={{}}\n"
+    text += f"  n = f32[{1 << 50}] negate(b)\n  ROOT s = f32[1] slice(n), slice={{[0:1]}}\n}}\n"
+    with pytest.raises(ResourceExhaustedError, match=r"out of memory evaluating %"):
+        interpreter.run(parse_module(text), [np.float32(1)])
 
 
 def test_results_are_fresh_arrays():

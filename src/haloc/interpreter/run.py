@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloc.errors import HloError, InternalError, InvalidArgumentError
+from haloc.errors import (
+    HloError,
+    InternalError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+)
 from haloc.formats.quote import quoted, source_of
 from haloc.interpreter.elementwise import VectorPlan, vector_plan
 from haloc.ir.literal import Value
@@ -31,8 +36,8 @@ def run(
     device_id: the (replica, partition) simulated. on_value: called with each instruction and its
     value, in order of execution, called computations included (not inside elementwise regions,
     which run on whole arrays).
-    Raises InvalidArgumentError for arguments that do not fit; an error inside an instruction
-    carries notes that name it.
+    Raises InvalidArgumentError for arguments that do not fit and ResourceExhaustedError when memory
+    or the stack runs out; an error inside an instruction carries notes that name it.
     """
     interpreter = Interpreter(device_id=device_id, on_value=on_value)
     parameters = module.entry.parameters
@@ -44,7 +49,15 @@ def run(
         fitted(argument, p.shape, f"argument {n}")
         for n, (argument, p) in enumerate(zip(arguments, parameters))
     ]
-    return _own(interpreter.call(module.entry, values))
+    try:
+        return _own(interpreter.call(module.entry, values))
+    except MemoryError as error:
+        where = "; ".join(getattr(error, "__notes__", [])[:1])
+        raise ResourceExhaustedError(f"out of memory {where}".strip()) from error
+    except RecursionError:
+        raise ResourceExhaustedError(
+            f"{module.name}: computations call each other too deeply for the interpreter"
+        ) from None
 
 
 def _own(value: Value) -> Value:

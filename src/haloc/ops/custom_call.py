@@ -124,6 +124,9 @@ def _evaluate(instruction: HloInstruction, operands: list[Value], context: Evalu
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
     "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "annotate_device_placement",
     "Pin",
     "Unpin",
 )
