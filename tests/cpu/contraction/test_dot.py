@@ -211,6 +211,31 @@ def test_dimension_orders(dtype, lhs_dims, rhs_dims, batch, contracting):
     check(dot_instruction(*shapes, dtype, batch, contracting), lhs, rhs)
 
 
+AMX_SIZES = [(40, 70, 50), (32, 32, 32), (33, 100, 65), (200, 1700, 90), (130, 513, 1100)]
+
+
+@pytest.mark.parametrize("m,k,n", AMX_SIZES)
+@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)], ids=str)
+def test_bf16_tiles(m, k, n, turned):
+    """Sizes that go through AMX where the machine has it, through f32 panels elsewhere."""
+    rng = np.random.default_rng(10)
+    dims = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
+    lhs, rhs = (random_array(rng, dt.BF16, d) for d in dims)
+    contracting = ((0,) if turned[0] else (1,)), ((1,) if turned[1] else (0,))
+    for result in (dt.F32, dt.BF16):
+        shapes = [Shape(dt.BF16, d) for d in dims]
+        check(dot_instruction(*shapes, result, contracting=contracting), lhs, rhs, pieces=3)
+
+
+def test_highest_precision_keeps_subnormals():
+    tiny = np.full((40, 40), 1e-39).astype(dt.BF16.numpy)
+    instruction = dot_instruction(Shape(dt.BF16, (40, 40)), Shape(dt.BF16, (40, 40)), dt.F32)
+    instruction.attrs["operand_precision"] = ("highest", "highest")
+    ones = np.ones((40, 40), dt.BF16.numpy)
+    (got,) = run_kernel(dot_kernel(instruction, host_target()), [tiny, ones], [instruction.shape])
+    np.testing.assert_array_equal(got, np.float32(tiny[0, 0]) * 40)
+
+
 INNER = [
     (1, 100, 1),
     (1, 64, 50),

@@ -113,7 +113,8 @@ def convolution_product(instruction: HloInstruction, target: Target) -> Product:
     lhs, rhs, buffers = (kernel, image, (1, 0, 2)) if is_exchanged else (image, kernel, (0, 1, 2))
     if out_type.is_complex:
         lhs, out = lhs.with_components(), out.with_components()
-    return Product(lhs, rhs, out, type, buffers, is_complex=out_type.is_complex)
+    is_strict = "highest" in attr(instruction, "operand_precision")
+    return Product(lhs, rhs, out, type, buffers, out_type.is_complex, is_strict)
 
 
 def _minor(dims: Sequence[int]) -> int:

@@ -43,10 +43,10 @@ def dot_product(instruction: HloInstruction) -> Product:
         # A transposed matrix times a vector: its rows are read as they lie, as columns.
         lhs_view, rhs_view, buffers = rhs_view, lhs_view, (1, 0, 2)
         out_view = dense_view(out.dtype, (batch, m, n), {"g": (0,), "x": (2,), "k": (1,)})
-    if not out.dtype.is_complex:
-        return Product(lhs_view, rhs_view, out_view, type, buffers)
-    lhs_view, out_view = lhs_view.with_components(), out_view.with_components()
-    return Product(lhs_view, rhs_view, out_view, type, buffers, is_complex=True)
+    if out.dtype.is_complex:
+        lhs_view, out_view = lhs_view.with_components(), out_view.with_components()
+    is_strict = "highest" in attr(instruction, "operand_precision")
+    return Product(lhs_view, rhs_view, out_view, type, buffers, out.dtype.is_complex, is_strict)
 
 
 def zeros_kernel(out: Shape, operands: int) -> Kernel:

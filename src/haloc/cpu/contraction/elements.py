@@ -62,6 +62,8 @@ def read(code: Code, dtype: DType, pointer: str, width: int, type: str) -> str:
     dtype = dtype.real
     storage = storage_type(dtype)
     loaded = code.load(storage, pointer, dtype.byte_size, width)
+    if type == storage and dtype is BF16:  # as it is
+        return loaded
     if is_tabled(dtype):
         assert width == 1
         index = code.ins(f"zext i8 {loaded} to i64")

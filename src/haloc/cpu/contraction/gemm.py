@@ -6,7 +6,7 @@ from math import ceil
 
 from haloc.codegen.kernel import PREFIX, Kernel, Phase
 from haloc.codegen.target import Target
-from haloc.cpu.contraction import elements
+from haloc.cpu.contraction import amx, elements
 from haloc.cpu.contraction.finish import finish_function
 from haloc.cpu.contraction.inner import inner_kernel
 from haloc.cpu.contraction.micro import Side, micro_kernel
@@ -39,16 +39,22 @@ class _Emitter:
         self.declares: dict[str, None] = {}
         self.internal = f"internal|{attributes(target)}"
         tile = plan.tile
-        self.size = elements.type_bytes(tile.type)
-        if run_group(product.lhs, "k") == "k":
-            x_step, k_step = plan.k_block + 16, 1  # the 16 keep rows off the same cache sets
+        self.type = plan.panel_type
+        self.size = elements.type_bytes(self.type)
+        whole_k, k_block, lanes = product.k, plan.k_block, tile.lanes
+        if plan.is_amx:
+            lanes *= 2
+            whole_k, k_block = (ceil(k / amx.K_STEP) * amx.K_STEP for k in (whole_k, k_block))
+        if run_group(product.lhs, "k") == "k" or plan.is_amx:
+            # The line more keeps rows off the same cache sets.
+            x_step, k_step = k_block + 64 // self.size, 1
         else:
             x_step, k_step = 1, tile.rows
-        panel = tile.rows * (x_step if k_step == 1 else plan.k_block)
-        self.lhs_panels = Panels(tile.type, tile.lanes, tile.rows, x_step, k_step, panel)
-        panel = tile.columns * (plan.k_block if plan.rhs_local else product.k)
+        panel = tile.rows * (x_step if k_step == 1 else k_block)
+        self.lhs_panels = Panels(self.type, lanes, tile.rows, x_step, k_step, panel)
+        panel = tile.columns * (k_block if plan.rhs_local else whole_k)
         self.rhs_panels = Panels(
-            tile.type, tile.lanes, tile.columns, 1, tile.columns, panel, product.is_complex, "x"
+            self.type, lanes, tile.columns, 1, tile.columns, panel, product.is_complex, "x"
         )
         self.rhs_panel_count = ceil(product.n / tile.columns)
         # Rows of a unit: whole tiles.
@@ -91,7 +97,11 @@ class _Emitter:
         tile_kernel = inner_kernel if plan.is_inner else micro_kernel
         declares, internal = self.declares, self.internal
         parts = [
-            tile_kernel(f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal),
+            amx.tile_kernel(f"{PREFIX}_tile", lhs.x_step, declares, internal)
+            if plan.is_amx
+            else tile_kernel(
+                f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal
+            ),
             finish_function(
                 f"{PREFIX}_finish", plan.tile, product.out, product.epilogue, declares, internal
             ),
@@ -105,6 +115,9 @@ class _Emitter:
             for name, is_packed, view, panels in sides
             if is_packed
         ]
+        if plan.is_amx:
+            steps = self.lhs_panels.x_step, self.rhs_panels.panel_step
+            parts.append(amx.tile_configuration() + amx.pack_functions(*steps, declares, internal))
         return parts
 
     def _phase(self, code: Code, symbol: str) -> str:
@@ -124,7 +137,7 @@ class _Emitter:
                 code.mul(batch, self.rhs_panel_count), code.mul(group, self.unit_panels)
             )
             at = code.mul(panel, self.rhs_panels.panel_step)
-            to = code.offset(self.plan.tile.type, "%scratch", at)
+            to = code.offset(self.type, "%scratch", at)
             columns = self.plan.tile.columns * self.unit_panels
             first = code.mul(group, columns)
             last = code.min(code.add(first, columns), self.product.n)
@@ -139,12 +152,13 @@ class _Emitter:
         arguments = (batch, *(code.div(a, self.product.pair) for a in (*n, *k)))
         listed = ", ".join(f"i64 {a}" for a in arguments)
         src = f"%b{self.product.buffers[1]}"
-        code.do(f"call void @{PREFIX}_pack_rhs(ptr {src}, {listed}, ptr {to})")
+        function = "pairs" if self.plan.is_amx else "rhs"
+        code.do(f"call void @{PREFIX}_pack_{function}(ptr {src}, {listed}, ptr {to})")
 
     def _compute(self) -> str:
         """Unit u does block u % units_per_batch of batch u // units_per_batch."""
         product, plan = self.product, self.plan
-        code, type = Code(self.declares), plan.tile.type
+        code = Code(self.declares)
         blocks = {}
         if plan.lhs_packed:
             panels = ceil(min(product.m, plan.m_block) / plan.tile.rows)
@@ -157,7 +171,10 @@ class _Emitter:
             plan.tile.elements if plan.k_block >= product.k else self.unit_rows * unit_n
         )
         for name, count in blocks.items():
+            type = plan.tile.type if name == "%sums" else self.type
             code.do(f"{name} = alloca [{count} x {type}], align 64")
+        if plan.is_amx:
+            amx.begin(code)
         with code.loop("%begin", "%end") as (unit, _):
             batch = code.div(unit, plan.units_per_batch)
             block = code.mod(unit, plan.units_per_batch)
@@ -166,6 +183,8 @@ class _Emitter:
             m_low = code.mul(code.div(block, plan.n_units), self.unit_rows)
             m_high = code.min(code.add(m_low, self.unit_rows), product.m)
             self._unit(code, batch, (m_low, m_high), (n_low, n_high))
+        if plan.is_amx:
+            amx.end(code)
         return self._phase(code, f"{PREFIX}_compute")
 
     def _unit(self, code: Code, batch: I64, m: tuple[I64, I64], n: tuple[I64, I64]) -> None:
@@ -182,7 +201,9 @@ class _Emitter:
                     arguments = (batch, m_block, code.sub(m_end, m_block), *k_part)
                     listed = ", ".join(f"i64 {a}" for a in arguments)
                     src = f"%b{product.buffers[0]}"
-                    code.do(f"call void @{PREFIX}_pack_lhs(ptr {src}, {listed}, ptr %lhs_block)")
+                    function = "rows" if plan.is_amx else "lhs"
+                    call = f"call void @{PREFIX}_pack_{function}"
+                    code.do(f"{call}(ptr {src}, {listed}, ptr %lhs_block)")
                 with (
                     code.loop(n[0], n[1], plan.tile.columns) as (n_at, _),
                     code.loop(m_block, m_end, plan.tile.rows) as (m_at, _),
@@ -210,7 +231,7 @@ class _Emitter:
         n_tile = code.div(code.sub(n[0], n[1]), tile.columns)
         if plan.lhs_packed:
             m_tile = code.div(code.sub(m[0], m[1]), tile.rows)
-            a = code.offset(type, "%lhs_block", code.mul(m_tile, self.lhs_panels.panel_step))
+            a = code.offset(self.type, "%lhs_block", code.mul(m_tile, self.lhs_panels.panel_step))
         else:
             a = _corner(code, product.lhs, product.buffers[0], batch, m_at, k[0])
         if plan.rhs_packed:
@@ -239,12 +260,12 @@ class _Emitter:
     ) -> str:
         plan, panel_step = self.plan, self.rhs_panels.panel_step
         if plan.rhs_local:
-            return code.offset(plan.tile.type, "%rhs_block", code.mul(n_tile, panel_step))
+            return code.offset(self.type, "%rhs_block", code.mul(n_tile, panel_step))
         inside = code.mul(k, self.rhs_panels.k_step)
         panel = code.div(n[0], plan.tile.columns)
         panel = code.add(code.mul(batch, self.rhs_panel_count), panel)
         at = code.add(code.mul(panel, panel_step), inside)
-        return code.offset(plan.tile.type, "%scratch", at)
+        return code.offset(self.type, "%scratch", at)
 
 
 def _memory_side(view: View) -> Side:

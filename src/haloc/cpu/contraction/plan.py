@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from haloc.codegen.target import Target
-from haloc.cpu.contraction import elements
+from haloc.cpu.contraction import amx, elements
 from haloc.cpu.contraction.finish import IDENTITY, Epilogue
 from haloc.cpu.contraction.micro import TileShape
 from haloc.cpu.contraction.pack import run_group
 from haloc.cpu.contraction.view import View
+from haloc.ir.dtype import BF16
 
 L1_BYTES = 32 << 10
 """What a packed panel of the right-hand side may fill of the first-level cache."""
@@ -34,7 +35,7 @@ class Product:
 
     In lhs "x" is m, in rhs "x" is n; in out "x" is m and "k" is n. buffers: argument numbers of
     lhs, rhs and out. Of complex products lhs and out are component views (k and n count
-    components), rhs is the complex view.
+    components), rhs is the complex view. is_strict: sums by the arithmetic of `type` only.
     """
 
     lhs: View
@@ -43,6 +44,7 @@ class Product:
     type: str
     buffers: tuple[int, int, int]
     is_complex: bool = False
+    is_strict: bool = False
     epilogue: Epilogue = IDENTITY
 
     @property
@@ -75,7 +77,8 @@ class Plan:
     """tile: the micro-kernel's. k_block: values of k summed at a time. m_block, n_block: rows and
     columns of a unit's block. lhs_packed, rhs_packed: read through panels, or straight from memory.
     rhs_local: each unit packs the right-hand side it needs, else a phase of its own does.
-    is_inner: `inner_kernel`, whose tile's vectors are columns, instead of `micro_kernel`."""
+    is_inner: `inner_kernel`, whose tile's vectors are columns, instead of `micro_kernel`.
+    is_amx: panels of bf16 for AMX tiles."""
 
     tile: TileShape
     k_block: int
@@ -87,6 +90,11 @@ class Plan:
     m_units: int
     n_units: int
     is_inner: bool = False
+    is_amx: bool = False
+
+    @property
+    def panel_type(self) -> str:
+        return "i16" if self.is_amx else self.tile.type
 
     @property
     def units_per_batch(self) -> int:
@@ -124,7 +132,22 @@ def _balanced(total: int, limit: int, multiple: int) -> int:
 def make_plan(product: Product, target: Target) -> Plan:
     if _is_inner(product, target):
         return _inner_plan(product, target)
-    return _outer_plan(product, target)
+    if _suits_amx(product) and amx.is_available(target):
+        return replace(_outer_plan(product, amx.TILE, 2), is_amx=True)
+    tile = tile_shape(product, target)
+    return _outer_plan(product, tile, elements.type_bytes(tile.type))
+
+
+def _suits_amx(product: Product) -> bool:
+    return (
+        product.lhs.dtype is BF16
+        and product.rhs.dtype is BF16
+        and product.type == "float"
+        and not product.is_strict
+        and product.m > amx.TILE.rows // 2
+        and product.n > amx.TILE.columns // 2
+        and product.k >= amx.K_STEP
+    )
 
 
 def _is_inner(product: Product, target: Target) -> bool:
@@ -166,20 +189,20 @@ def _inner_plan(product: Product, target: Target) -> Plan:
     )
 
 
-def _outer_plan(product: Product, target: Target) -> Plan:
-    tile = tile_shape(product, target)
-    size = elements.type_bytes(tile.type)
+def _outer_plan(product: Product, tile: TileShape, size: int) -> Plan:
+    """size: bytes of a packed element."""
+    sum_size = elements.type_bytes(tile.type)
     k_limit = max(64, L1_BYTES // (tile.columns * size))
-    k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 8)
+    k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 32)
     m_limit = BLOCK_BYTES // ((k_block + 16) * size)
     m_block = _balanced(product.m, m_limit, tile.rows)
-    n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * size)
+    n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * sum_size)
     n_block = _balanced(product.n, n_limit, tile.columns)
-    rhs_packed = not _reads_rhs(product, tile)
+    rhs_packed = size != sum_size or not _reads_rhs(product, tile)
     local = _local_columns(product, tile, k_block, m_block)
     if local:
         n_block = _balanced(product.n, local, tile.columns)
-        lhs_packed = not _reads_lhs(product, tile, n_block)
+        lhs_packed = size != sum_size or not _reads_lhs(product, tile, n_block)
         n_units = ceil(product.n / n_block)
         return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, True, 1, n_units)
     # Enough units for many threads, as long as a unit is worth dealing out (20 us).
@@ -193,7 +216,7 @@ def _outer_plan(product: Product, target: Target) -> Plan:
             m_block = _balanced(m_block, m_block // 2, tile.rows)
         else:
             break
-    lhs_packed = not _reads_lhs(product, tile, n_block)
+    lhs_packed = size != sum_size or not _reads_lhs(product, tile, n_block)
     m_units, n_units = ceil(product.m / m_block), ceil(product.n / n_block)
     return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, False, m_units, n_units)
 
