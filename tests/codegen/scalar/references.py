@@ -52,13 +52,16 @@ UNARY: dict[str, Callable[..., np.ndarray]] = {
 BINARY: dict[str, Callable[..., np.ndarray]] = {"atan2": np.arctan2, "power": np.power}
 
 MAX_ULP = {
-    ("exponential", 32): 1.1, ("exponential", 64): 1.1, ("exponential_minus_one", 32): 1.5, ("rsqrt", 32): 1.5,
-    ("logistic", 32): 2.5, ("logistic", 64): 2.5, ("exponential_minus_one", 64): 2.0,
-    ("cbrt", 32): 0.51, ("cbrt", 64): 0.51, ("sqrt", 32): 0.5, ("sqrt", 64): 0.5,
-    ("power", 32): 0.51, ("power", 64): 1.1, ("sine", 32): 0.85, ("sine", 64): 0.85,
-    ("cosine", 32): 0.85, ("cosine", 64): 0.85, ("log", 32): 0.9, ("log", 64): 0.9,
+    ("exponential", 32): 1.1, ("exponential", 64): 1.1, ("exponential_minus_one", 32): 1.5,
+    ("exponential_minus_one", 64): 2.0, ("logistic", 32): 2.5, ("logistic", 64): 2.5,
+    ("log", 32): 0.9, ("log", 64): 0.9, ("log_plus_one", 32): 0.9, ("log_plus_one", 64): 0.9,
+    ("sqrt", 32): 0.5, ("sqrt", 64): 0.5, ("rsqrt", 32): 1.6, ("rsqrt", 64): 1.6,
+    ("cbrt", 32): 0.51, ("cbrt", 64): 0.51, ("power", 32): 0.51, ("power", 64): 1.1,
+    ("sine", 32): 0.85, ("sine", 64): 0.85, ("cosine", 32): 0.85, ("cosine", 64): 0.85,
     ("tan", 32): 2.3, ("tan", 64): 2.3, ("asin", 32): 2.3, ("asin", 64): 2.3,
-    ("atan2", 32): 2.3, ("atan2", 64): 2.3, ("tanh", 64): 2.7, ("acosh", 32): 2.2, ("acosh", 64): 2.2, ("erf", 32): 1.4, ("erf", 64): 1.4,
+    ("acos", 32): 1.3, ("acos", 64): 1.3, ("atan2", 32): 2.3, ("atan2", 64): 2.3,
+    ("tanh", 32): 1.5, ("tanh", 64): 2.7, ("acosh", 32): 2.2, ("acosh", 64): 2.2,
+    ("erf", 32): 1.3, ("erf", 64): 1.3,
 }  # fmt: skip
 """Bounds the tests hold by function and bits, a little over what docs/ulp.md measures; else 2.0."""
 
