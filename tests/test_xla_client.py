@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -175,6 +177,11 @@ class TestExamples:
 def test_every_exported_name_exists() -> None:
     assert [n for n in xla_client.__all__ if not hasattr(xla_client, n)] == []
     assert sorted(xla_client.__all__) == xla_client.__all__
+
+
+def test_importing_it_loads_no_compiler() -> None:
+    script = "import sys; from haloc import xla_client; sys.exit('llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 class TestClient:

@@ -91,6 +91,23 @@ class TestRun:
         assert "check output 0: WRONG, max error 1" in captured.out
         assert captured.err == "haloc: the results differ from the interpreter's\n"
 
+    def test_wrong_inputs(self, add: str, tmp_path: Path, capsys: Out) -> None:
+        good, wrong, text = (str(tmp_path / n) for n in ("good.npy", "wrong.npy", "text.npy"))
+        np.save(good, np.ones(3, np.float32))
+        np.save(wrong, np.ones(3))
+        Path(text).write_text("hello")
+        for inputs, message in (
+            ([good], "1 input array(s) given, but the program has 2 parameter(s): f32[3]{0}, f32"),
+            ([good, wrong], "wrong.npy is float64[3], but parameter 1 is f32[3]{0}"),
+            ([good, text], "text.npy is not an .npy or .npz file"),
+            ([good, good + "x"], "good.npyx: No such file or directory"),
+            ([], "give them with -i, or --random"),
+        ):
+            assert main(["run", add, *(a for name in inputs for a in ("-i", name))]) == 1
+            assert message in capsys.readouterr().err
+        assert main(["run", add, "--random", "-i", good]) == 1
+        assert "give --random or -i, not both" in capsys.readouterr().err
+
 
 class TestOpt:
     def test_a_pipeline(self, add: str, capsys: Out) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from haloc.xla_client import Client, CompileOptions
+from haloc.xla_client import Client, CompileOptions, make_cpu_client
 from tests.runtime.programs import ADD
 
 
@@ -83,3 +84,45 @@ def test_debug_4_shows_the_module_twice(
     monkeypatch.setenv("HALOC_DEBUG", "4")
     client.compile_and_load(ADD, client.devices())
     assert capsys.readouterr().err.count("HloModule add_module") >= 2
+
+
+SQUARE_OF_SUM = ADD.replace(
+    "ROOT add = f32[3] add(x, y)", "s = f32[3] add(x, y)\n  ROOT m = f32[3] multiply(s, s)"
+)
+
+
+def test_disabled_passes_do_not_run() -> None:
+    client = make_cpu_client()
+    for disabled, has_fusion in (("", True), ("fusion", False), ("cse, fusion", False)):
+        options = dumping(xla_disable_hlo_passes=disabled)
+        executable = client.compile_and_load(SQUARE_OF_SUM, client.devices(), options)
+        assert ("fusion(" in executable.hlo_modules()[0].to_string()) is has_fusion
+        (result,) = executable.execute([client.buffer_from_pyval(np.ones(3, np.float32))] * 2)
+        assert np.asarray(result).tolist() == [4, 4, 4]
+
+
+def test_disabling_an_unknown_pass_is_warned_about() -> None:
+    client = make_cpu_client()
+    with pytest.warns(UserWarning, match="haloc has no pass 'frob'"):
+        client.compile_and_load(ADD, client.devices(), dumping(xla_disable_hlo_passes="frob"))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_every_effort_level_gives_the_same(level: int) -> None:
+    client = make_cpu_client()
+    options = dumping(xla_backend_optimization_level=level)
+    executable = client.compile_and_load(SQUARE_OF_SUM, client.devices(), options)
+    (result,) = executable.execute([client.buffer_from_pyval(np.ones(3, np.float32))] * 2)
+    assert np.asarray(result).tolist() == [4, 4, 4]
+
+
+def test_debug_6_shows_passes_changes_and_llvm(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALOC_DEBUG", "6")
+    client = make_cpu_client()
+    client.compile_and_load(SQUARE_OF_SUM, client.devices())
+    err = capsys.readouterr().err
+    assert re.search(r"^fusion +[\d.]+ ", err, re.MULTILINE)
+    assert re.search(r"^--- after fusion \(step \d+\) ---$", err, re.MULTILINE)
+    assert re.search(r"^define .*void @", err, re.MULTILINE)

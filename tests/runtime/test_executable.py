@@ -278,6 +278,15 @@ def test_progress_is_told(client: Client) -> None:
     assert stages[:2] == ["parse", "verify"]
 
 
+def test_a_forgotten_spec_only_costs_a_slower_check(client: Client, load: Load, put: Put) -> None:
+    x = put(ones())
+    client.devices()[0]._specs.clear()
+    executable = load(ADD)
+    assert executable._parameter_specs[0] is not x._spec
+    (result,) = executable.execute([x, x])
+    assert np.asarray(result).tolist() == [2, 2, 2]
+
+
 def test_outputs_reuse_memory(load: Load, put: Put) -> None:
     x, y = put(ones()), put(ones())
     executable = load(ADD)
