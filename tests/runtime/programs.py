@@ -66,3 +66,26 @@ ENTRY e {
   ROOT y = f32[4] get-tuple-element(end), index=1
 }
 """
+
+SWAP = """
+HloModule swap, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT out = (f32[4], f32[4]) tuple(y, x)
+}
+"""
+
+DONATE_MEMBER = """
+HloModule donate_member, input_output_alias={ {1}: (0, {1}, may-alias) }
+
+ENTRY e {
+  p = (f32[3], f32[5]) parameter(0)
+  a = f32[3] get-tuple-element(p), index=0
+  b = f32[5] get-tuple-element(p), index=1
+  s = f32[5] add(b, b)
+  t = token[] after-all()
+  ROOT out = (token[], f32[5], f32[3]) tuple(t, s, a)
+}
+"""

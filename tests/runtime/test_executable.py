@@ -17,7 +17,7 @@ from haloc.xla_client import (
     XlaRuntimeError,
     make_interpreter_client,
 )
-from tests.runtime.programs import ADD, DONATE, LOOP, TUPLES
+from tests.runtime.programs import ADD, DONATE, DONATE_MEMBER, LOOP, SWAP, TUPLES
 
 Load = Callable[[str], LoadedExecutable]
 Put = Callable[..., ArrayImpl]
@@ -153,6 +153,19 @@ class TestDonation:
         with pytest.raises(XlaRuntimeError, match=r"flattened argument 1, .*first use: 0"):
             load(DONATE).execute([x, x])
         assert not x.is_deleted()
+
+    def test_results_may_trade_places(self, load: Load, put: Put) -> None:
+        x, y = put(ones(4)), put(2 * ones(4))
+        first, second = load(SWAP).execute([x, y])
+        assert np.asarray(first).tolist() == [2] * 4
+        assert np.asarray(second).tolist() == [1] * 4
+
+    def test_a_member_beside_a_token(self, load: Load, put: Put) -> None:
+        x, y = put(ones(3)), put(ones(5))
+        total, kept = load(DONATE_MEMBER).execute([x, y])
+        assert np.asarray(total).tolist() == [2] * 5
+        assert np.asarray(kept).tolist() == [1] * 3
+        assert (x.is_deleted(), y.is_deleted()) == (False, True)
 
     def test_alias_bytes_are_counted_once_in_the_peak(self, load: Load) -> None:
         stats = load(DONATE).get_compiled_memory_stats()
