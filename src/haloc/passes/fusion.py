@@ -34,6 +34,7 @@ FUSION_ROOTS = ("reduce", "dynamic-update-slice")
 """Ops with a loop structure of their own that take in the producers of what they read."""
 
 MAX_COPIES = 4
+MAX_REPEATED = 8  # instructions whose work a group does once more
 MAX_PATH_SEARCH = 64
 
 
@@ -140,7 +141,8 @@ class Grouping:
         """Copy a producer into all its groups, or into none, where its value need not be in memory.
 
         Either the groups share its elements out among themselves (slices of it), so that no work
-        is repeated; or it is cheap and reads one array, so that no group reads more than it did.
+        is repeated; or it is cheap and reads one array (and things that stay in cache), so that no
+        group reads more than it did.
         """
         accepted: list[tuple[Group, Paths]] = []
         for group in groups[: MAX_COPIES + 1]:
@@ -152,8 +154,11 @@ class Grouping:
         if len(accepted) > MAX_COPIES:
             return False
         is_shared_out = evaluations <= instruction.shape.element_count
-        if not is_shared_out and not _is_cheap_map(instruction):
-            return False
+        if not is_shared_out:
+            if not _is_cheap_map(instruction) or any(g.repeated >= MAX_REPEATED for g in groups):
+                return False
+            for group in groups:
+                group.repeated += 1
         for group, paths in accepted:
             group.join(instruction, paths)
         self.groups_of[instruction] = groups
@@ -239,17 +244,19 @@ def _is_cheap_map(instruction: HloInstruction) -> bool:
     """A cheap elementwise instruction that reads at most one array, no larger than its result."""
     if is_heavy(instruction) or not isinstance(op(instruction).lower, Elementwise):
         return False
-    arrays = {o for o in instruction.operands if not _is_scalar_value(o)}
-    return len(arrays) <= 1 and all(
-        a.shape.byte_size <= instruction.shape.byte_size for a in arrays
-    )
+    size = instruction.shape.byte_size
+    arrays = {o for o in instruction.operands if not _is_spread(o, size)}
+    return len(arrays) <= 1 and all(a.shape.byte_size <= size for a in arrays)
 
 
-def _is_scalar_value(instruction: HloInstruction) -> bool:
-    """A scalar, or a broadcast of one."""
-    if instruction.shape.dims == ():
+SPREAD = 8
+
+
+def _is_spread(instruction: HloInstruction, size: int) -> bool:
+    """Small beside `size` bytes, or something small repeated: what stays in cache when read."""
+    if instruction.shape.byte_size * SPREAD <= size or not instruction.shape.dims:
         return True
     row = op(instruction)
-    if not isinstance(row.lower, Indexed) or not row.lower.is_remap:
-        return False
-    return instruction.operands[0].shape.dims == ()
+    if not isinstance(row.lower, Indexed) or not instruction.operands:
+        return isinstance(row.lower, Indexed)
+    return row.lower.is_remap and instruction.operands[0].shape.byte_size * SPREAD <= size

@@ -27,7 +27,7 @@ Paths = dict[object, float]
 class Group:
     """Members with their use paths; roots are the values the kernel writes."""
 
-    __slots__ = ("first_root", "inputs", "last", "members", "number", "roots", "size")
+    __slots__ = ("first_root", "inputs", "last", "members", "number", "repeated", "roots", "size")
 
     def __init__(self, number: int, root: HloInstruction, position: int):
         self.number = number
@@ -35,6 +35,7 @@ class Group:
         self.members: dict[HloInstruction, Paths] = {root: {ROOT: float(_count(root))}}
         self.inputs: dict[HloInstruction, None] = dict.fromkeys(root.operands)
         self.size = 1
+        self.repeated = 0
         self.first_root = self.last = position
 
     @property
