@@ -205,3 +205,36 @@ def test_examples_of_every_row_round_trip_and_are_xla_text(opcode):
         assert differences(again, graph.module) == []
         if "padding=\n" not in text:  # the empty padding of a scalar, which XLA cannot read
             jaxlib._hlo.hlo_module_from_text(text)
+
+
+def test_reserved_words_are_names_behind_a_percent_sign():
+    text = (
+        "%manual { %inf = f32[] parameter(0)\n ROOT %nan = f32[] negate(%inf) }\n"
+        "ENTRY e { %true = f32[] parameter(0)\n %ROOT = f32[] negate(%true)\n"
+        " ROOT %x = f32[] call(%true), to_apply=%manual, control-predecessors={%ROOT} }"
+    )
+    module = parse_module(text)
+    printed = to_text(module)
+    assert "call(%true), to_apply=%manual, control-predecessors={%ROOT}" in printed
+    assert differences(parse_module(printed), module) == []
+    jaxlib._hlo.hlo_module_from_text(printed)
+
+
+def test_types_can_be_names():
+    """XLA refuses them, even behind `%`."""
+    module = parse_module("ENTRY e { %s1 = f32[] parameter(0)\n ROOT u1 = f32[] negate(s1) }")
+    assert [i.name for i in module.entry.instructions] == ["s1", "u1"]
+    assert differences(parse_module(to_text(module)), module) == []
+
+
+def test_sugar_is_not_used_where_it_would_lose_something():
+    text = (
+        'ac { a = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(a), custom_call_target="f", '
+        'backend_config="keep" }\n'
+        "ENTRY e { p = f32[4] parameter(0)\n"
+        " s = ((f32[4]), f32[4], u32[]) async-start(p), calls=ac\n"
+        " ROOT d = f32[4] async-done(s), calls=ac }"
+    )
+    module = parse_module(text)
+    assert 'backend_config="keep"' in to_text(module)
+    assert differences(parse_module(to_text(module)), module) == []

@@ -168,8 +168,8 @@ class Computation:
     def parse(self, cursor: TextCursor) -> HloComputation:
         return cursor.computation()
 
-    def format(self, value: HloComputation, percent: str = "") -> str:
-        return percent + value.name
+    def format(self, value: HloComputation) -> str:
+        return value.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ class Computations:
         cursor.expect("}")
         return tuple(found)
 
-    def format(self, value: tuple[HloComputation, ...], percent: str = "") -> str:
-        return "{" + ", ".join(percent + c.name for c in value) + "}"
+    def format(self, value: tuple[HloComputation, ...]) -> str:
+        return "{" + ", ".join(c.name for c in value) + "}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,10 @@ ASYNC = (
     Attr("calls", Computation()),
 )
 register_missing("async-start", ("operands*",), NO_ASYNC, attrs=ASYNC)
-register_missing("async-update", ("operand",), NO_ASYNC)
-register_missing("async-done", ("operand",), NO_ASYNC)
+# What they belong to is known from async-start; older text repeats it.
+AGAIN = (Attr("calls", Computation(), None),)
+register_missing("async-update", ("operand",), NO_ASYNC, attrs=AGAIN)
+register_missing("async-done", ("operand",), NO_ASYNC, attrs=AGAIN)
 register_missing(
     "copy-start", ("operand",), NO_ASYNC, attrs=(Attr("cross_program_prefetch_index", Int(), -1),)
 )

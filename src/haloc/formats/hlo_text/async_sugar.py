@@ -39,12 +39,16 @@ def fill_wrapped(
 
 
 def wrapped_op(computation: HloComputation) -> HloInstruction | None:
-    """The one op of a computation that sugar can stand for: its parameters, in order, and it."""
+    """The one op of a computation that sugar can stand for: its parameters, in order, and it.
+
+    Sugar has no place for what the op itself carries beyond its attributes.
+    """
     root = computation.root
     parameters = computation.parameters
-    if len(computation) == len(parameters) + 1 and list(root.operands) == parameters:
-        return root
-    return None
+    if len(computation) != len(parameters) + 1 or list(root.operands) != parameters:
+        return None
+    carries = root.sharding or root.frontend_attributes or root.backend_config
+    return None if carries or root.control_predecessors else root
 
 
 def sugared(instruction: HloInstruction) -> HloInstruction | None:
@@ -55,4 +59,5 @@ def sugared(instruction: HloInstruction) -> HloInstruction | None:
     called = start.attrs.get("calls")
     if start.opcode != "async-start" or not isinstance(called, HloComputation):
         return None
-    return wrapped_op(called)
+    same_thread = called.execution_thread == start.attrs.get(THREAD, "")
+    return wrapped_op(called) if same_thread else None

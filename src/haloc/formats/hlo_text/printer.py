@@ -15,6 +15,7 @@ from haloc.formats.hlo_text.annotations import (
 from haloc.formats.hlo_text.async_sugar import THREAD, sugared
 from haloc.formats.hlo_text.header import header_text, tables_text
 from haloc.formats.hlo_text.literals import literal_text
+from haloc.ir.dtype import ALL_DTYPES
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_text
 from haloc.ops.attrs import Computation, Computations
@@ -74,6 +75,14 @@ _ALWAYS_PRINTED = frozenset(
 """Attributes that XLA's parser demands, or its printer writes, even when they are empty."""
 
 
+_RESERVED = frozenset(
+    {*(d.name for d in ALL_DTYPES), "s1", "u1", "true", "false", "inf", "nan", "ENTRY", "ROOT"}
+    | {"HloModule", "FileNames", "FunctionNames", "FileLocations", "StackFrames", "maximal"}
+    | {"replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown"}
+    | {"unreduced"}
+) - {"tuple"}
+"""Words that XLA's lexer takes for something other than a name."""
+
 _ELSEWHERE = frozenset({"literal", "parameter_number", "statistics", "result_accuracy"})
 """Attributes between the parentheses or among the annotations, whatever row they belong to."""
 
@@ -88,6 +97,11 @@ def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
         if computation not in hidden:
             parts.append("\n" + computation_to_text(computation, options))
     return "".join(parts)
+
+
+def _name(name: str, percent: str) -> str:
+    """A name in text. XLA takes a reserved word for a name only behind `%`."""
+    return "%" + name if percent or name in _RESERVED else name
 
 
 def _callees_first(module: HloModule) -> list[HloComputation]:
@@ -134,13 +148,10 @@ def _hidden(module: HloModule) -> set[HloComputation]:
 def computation_to_text(computation: HloComputation, options: PrintOptions = _DEFAULT) -> str:
     """`[ENTRY] name (parameters) -> shape {`, the instructions, `}`."""
     percent = "%" if options.print_percent else ""
-    parameters = tuple_text(
-        [f"{p.name}: {p.shape.to_string(False)}" for p in computation.parameters]
-    )
     module = computation.module
     entry = "ENTRY " if module is not None and module.entry is computation else ""
-    result = computation.root.shape.to_string(False)
-    lines = [f"{entry}{percent}{computation.name} {parameters} -> {result} {{\n"]
+    name = _name(computation.name, percent)
+    lines = [f"{entry}{name}{_signature(computation)} {{\n"]
     indent = " " * options.indent
     lines += [
         f"{indent}{instruction_to_text(instruction, options)}\n"
@@ -151,6 +162,15 @@ def computation_to_text(computation: HloComputation, options: PrintOptions = _DE
     return "".join(lines)
 
 
+def _signature(computation: HloComputation) -> str:
+    """` (a: f32[4]) -> f32[4]`; nothing if a parameter's name is a word that XLA reserves."""
+    parameters = computation.parameters
+    if any(p.name in _RESERVED for p in parameters):
+        return ""
+    texts = [f"{p.name}: {p.shape.to_string(False)}" for p in parameters]
+    return f" {tuple_text(texts)} -> {computation.root.shape.to_string(False)}"
+
+
 def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DEFAULT) -> str:
     """`ROOT name = shape opcode(operands), attributes` on one line."""
     percent = "%" if options.print_percent else ""
@@ -158,7 +178,7 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
     shape = _shape_text(instruction.shape, options.include_layout)
     opcode, attrs, row_attrs = _spoken(instruction)
     inside = _parenthesised(instruction, options, percent)
-    parts = [f"{root}{percent}{instruction.name} = {shape} {opcode}({inside})"]
+    parts = [f"{root}{_name(instruction.name, percent)} = {shape} {opcode}({inside})"]
     for attr in row_attrs:
         text = _attr_text(attr, attrs, percent)
         if text:
@@ -194,11 +214,11 @@ def _parenthesised(instruction: HloInstruction, options: PrintOptions, percent: 
         return literal_text(instruction.attrs["literal"], options.print_large_constants)
     if options.print_operand_shapes:
         names = [
-            f"{_shape_text(o.shape, options.include_layout)} {percent}{o.name}"
+            f"{_shape_text(o.shape, options.include_layout)} {_name(o.name, percent)}"
             for o in instruction.operands
         ]
     else:
-        names = [percent + o.name for o in instruction.operands]
+        names = [_name(o.name, percent) for o in instruction.operands]
     return tuple_text(names)[1:-1]
 
 
@@ -211,8 +231,10 @@ def _attr_text(attr: Attr, attrs: dict[str, Any], percent: str) -> str:
         always = name in _ALWAYS_PRINTED and (name in attrs or attr.default is not None)
         if not always or value in (None, ""):
             return ""
-    if isinstance(attr.codec, Computation | Computations):
-        return f"{name}={attr.codec.format(value, percent)}"
+    if isinstance(attr.codec, Computation):
+        return f"{name}={_name(value.name, percent)}"
+    if isinstance(attr.codec, Computations):
+        return f"{name}={{{', '.join(_name(c.name, percent) for c in value)}}}"
     return f"{name}={attr.codec.format(value)}"
 
 
@@ -236,7 +258,7 @@ def _common_parts(
         text = frontend_attributes_text(instruction.frontend_attributes)
         parts.append(f"frontend_attributes={text}")
     if instruction.control_predecessors:
-        names = ", ".join(percent + p.name for p in instruction.control_predecessors)
+        names = ", ".join(_name(p.name, percent) for p in instruction.control_predecessors)
         parts.append(f"control-predecessors={{{names}}}")
     for key in ("statistics", "result_accuracy"):
         if attrs.get(key):
