@@ -92,7 +92,7 @@ class _Packer:
         self.k_step = panels.k_step * panels.pair
         self.step = self.k_step if self.run == "k" else self.x_step
         self.width = panels.width // panels.pair
-        form = block_packing(view, panels.type, panels.lanes, panels.x_step)
+        form = block_packing(view, panels.lanes, panels.x_step, panels.k_step)
         self.form = None if panels.is_paired else form
         self.copy_symbol = f"{symbol}_run"
         axes = view.groups[self.run]
@@ -117,13 +117,15 @@ class _Packer:
     def panel(self, fixed: Mapping[int, I64], x0: I64, here: I64, panel: str) -> None:
         """x0 <= x < x0 + here, zeros up to the panel's width, for all k of the block."""
         code, panels = self.code, self.panels
-        if self.form is not BlockPacking.TRANSPOSE:
+        if self.form not in (BlockPacking.TO_COLUMNS, BlockPacking.TO_ROWS):
             self._lines(fixed, x0, here, panel, 0)
             return
         is_whole = code.ins(f"icmp eq i64 {here}, {self.width}")
         with code.when(is_whole):
             blocks = BlockPacker(code, self.view, panels.type, self.width)
-            done = blocks.transposes(blocks.base(fixed, x0, "%k0"), panel, panels.lanes)
+            base, side = blocks.base(fixed, x0, "%k0"), min(panels.lanes, 8)
+            steps, to_columns = (self.x_step, self.k_step), self.form is BlockPacking.TO_COLUMNS
+            done = blocks.transposes(base, panel, side, steps, to_columns)
             self._lines(fixed, x0, self.width, panel, done)
         with code.when(code.ins(f"xor i1 {is_whole}, true")):
             self._lines(fixed, x0, here, panel, 0)

@@ -12,19 +12,22 @@ from haloc.cpu.contraction.view import View, added
 
 class BlockPacking(Enum):
     ROWS = "x is contiguous in memory and in the panel: one copy a k"
-    TRANSPOSE = "k is contiguous in memory, x in the panel: square transposes"
+    TO_COLUMNS = "k is contiguous in memory, x in the panel: square transposes"
+    TO_ROWS = "x is contiguous in memory, k in the panel: square transposes"
 
 
-def block_packing(view: View, type: str, lanes: int, x_step: int) -> BlockPacking | None:
+def block_packing(view: View, lanes: int, x_step: int, k_step: int) -> BlockPacking | None:
     """How whole panels of a view can be packed at once, if they can."""
     x, k = view.stride("x"), view.stride("k")
-    if x is None or k is None or x_step != 1 or elements.is_tabled(view.dtype) or lanes == 1:
+    if x is None or k is None or lanes == 1 or elements.is_tabled(view.dtype):
         return None
     if view.dtype.is_complex:
         return None
-    if x == 1:
+    if x_step == 1 and x == 1:
         return BlockPacking.ROWS
-    return BlockPacking.TRANSPOSE if k == 1 and lanes <= 16 else None
+    if x_step == 1 and k == 1:
+        return BlockPacking.TO_COLUMNS
+    return BlockPacking.TO_ROWS if k_step == 1 and x == 1 else None
 
 
 class BlockPacker:
@@ -64,19 +67,25 @@ class BlockPacker:
                 slot = code.offset(self.type, column, at)
                 code.store(self.type, value, slot, self.size, self.width)
 
-    def transposes(self, base: I64, panel: str, lanes: int) -> I64:
-        """Does whole squares only: returns the number of k that are done."""
-        code, side = self.code, min(lanes, 8)
+    def transposes(
+        self, base: I64, panel: str, side: int, steps: tuple[int, int], to_columns: bool
+    ) -> I64:
+        """Does whole squares only: returns the number of k that are done. steps: of x and k in the
+        panel, one of them 1."""
+        code, (x_step, k_step) = self.code, steps
         whole = code.ins(f"and i64 %kn, {-side}")
-        with code.loop(0, self.width, side) as (x, _):
-            corner = code.add(base, code.mul(x, self.x_stride))
-            column = code.offset(self.type, panel, x)
-            with code.loop(0, whole, side) as (k, _):
-                at = code.add(corner, k)
-                lines = [self._read(code.add(at, i * self.x_stride), side) for i in range(side)]
-                for i, line in enumerate(transposed(code, self.type, lines)):
-                    slot = code.offset(self.type, column, code.mul(code.add(k, i), self.width))
-                    code.store(self.type, line, slot, self.size, side)
+        read_step = self.x_stride if to_columns else self.k_stride
+        write_step = k_step if to_columns else x_step
+        # Along memory in the inner loop.
+        outer, inner = (self.width, whole) if to_columns else (whole, self.width)
+        with code.loop(0, outer, side) as (i, _), code.loop(0, inner, side) as (j, _):
+            x, k = (i, j) if to_columns else (j, i)
+            at = code.add(base, code.mul(x, self.x_stride), code.mul(k, self.k_stride))
+            lines = [self._read(code.add(at, i * read_step), side) for i in range(side)]
+            corner = code.add(code.mul(x, x_step), code.mul(k, k_step))
+            for i, line in enumerate(transposed(code, self.type, lines)):
+                slot = code.offset(self.type, panel, code.add(corner, i * write_step))
+                code.store(self.type, line, slot, self.size, side)
         return whole
 
 
