@@ -242,6 +242,14 @@ def acosh(a: Expr, b: Expr) -> Pair:
     return real, 2.0 * real_atan2(mi, pr)
 
 
+def atan2(a: Expr, b: Expr, c: Expr, d: Expr) -> Pair:
+    """-i log((x + iy) / sqrt(x^2 + y^2)), y = a + bi, x = c + di; the branch of atan2 for reals."""
+    squares = [complex_multiply(z, z) for z in ((c, d), (a, b))]
+    root = sqrt(squares[0][0] + squares[1][0], squares[0][1] + squares[1][1])
+    real, imag = log(*complex_divide((c - b, d + a), root))
+    return imag, -real
+
+
 def atanh(a: Expr, b: Expr) -> Pair:
     """(log1p(4a / ((1 - a)^2 + b^2)) / 4, atan2(2b, (1 - a)(1 + a) - b^2) / 2)"""
     x = a.abs()

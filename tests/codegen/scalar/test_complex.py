@@ -84,6 +84,15 @@ def test_log_plus_one_and_logistic_and_power(dtype):
     np.testing.assert_allclose(apply_both("power", [tame, exponent]), want, rtol=60 * eps)
 
 
+def test_atan2():
+    y, x = numbers(np.complex128, 1, 500), numbers(np.complex128, 2, 500)
+    got = apply_both("atan2", [y, x])
+    np.testing.assert_allclose(np.tan(got) * x, y, rtol=1e-6)
+    real_y, real_x = y.real.astype(y.dtype), x.real.astype(x.dtype)
+    want = np.arctan2(y.real, x.real)
+    np.testing.assert_allclose(apply_both("atan2", [real_y, real_x]).real, want, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_nothing_overflows_on_the_way(dtype):
     top = float(np.finfo(dtype).max)
