@@ -14,7 +14,7 @@ from haloc.codegen.target import host_target
 from haloc.cpu.custom_call import kernel as _custom_call  # noqa: F401
 from haloc.cpu.linalg import lapack
 from haloc.cpu.linalg.kernels import FFI_TARGETS
-from haloc.errors import UnimplementedError
+from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.dtype import BF16, dtype_from_numpy
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
@@ -290,9 +290,68 @@ def test_nothing_to_do(dims):
     assert info.size == prod(dims[:-2]) and not info.any()
 
 
+def test_empty_vectors_beside_matrices_with_elements():
+    t, a = np.float64, np.array([[[3.0]], [[4.0]]])
+    dims = [(t, (2, 1, 1)), (t, (2, 0)), (S32, (2,))]
+    (h, *_), _ = ffi("dgehrd", [a], dims, "{high = 1, low = 1}")
+    np.testing.assert_array_equal(h, a)
+    dims = [(t, (2, 1, 1)), (t, (2, 1)), (t, (2, 0)), (t, (2, 0)), (S32, (2,))]
+    (_, d, *_), _ = ffi("dsytrd", [a], dims, "{uplo = 76}")
+    np.testing.assert_array_equal(d, a[..., 0])
+    (q,), _ = ffi("dorgqr", [np.ones((3, 2)), np.ones(0)], [(t, (3, 2))])
+    np.testing.assert_array_equal(q, np.eye(3, 2))
+
+
 def test_every_registered_routine_exists():
-    for symbol, _ in FFI_TARGETS.values():
-        assert lapack.address(symbol)
+    for letter, routine in FFI_TARGETS.values():
+        assert lapack.address(letter + routine)
+
+
+F4 = np.float32
+WRONG = [
+    ("spotrf", [(F4, (4, 4))], [(F4, (4, 4)), (S32, ())], "", "attribute uplo is None, wanted the"),
+    ("spotrf", [(F4, (4, 3))], [(F4, (4, 3)), (S32, ())], "{uplo = 76}", "are not square"),
+    ("spotrf", [(F4, (4, 4))], [(F4, (2, 2)), (S32, ())], "{uplo = 76}", "result 0 must be"),
+    ("spotrf", [(F4, (4, 4))], [(F4, (4, 4))], "{uplo = 76}", r"result 1 must be s32\[\]"),
+    ("dpotrf", [(F4, (4, 4))], [(F4, (4, 4)), (S32, ())], "{uplo = 76}", "element type f32"),
+    ("spotrf", [(F4, (4,))], [(F4, (4,)), (S32, ())], "{uplo = 76}", "fewer than 2 dimensions"),
+    ("spotrf", [], [(F4, (4, 4)), (S32, ())], "{uplo = 76}", "no operands"),
+    ("spotrf", [(F4, (2, 3, 3))], [(F4, (2, 3, 3)), (S32, (3,))], "{uplo = 76}", "result 1 must"),
+    ("sgeqrf", [(F4, (4, 3))], [(F4, (4, 3)), (F4, (2,))], "", r"result 1 must be f32\[3\]"),
+    ("sorgqr", [(F4, (3, 4)), (F4, (3,))], [(F4, (3, 4))], "", "4 columns <= 3 rows"),
+    ("sorgqr", [(F4, (4, 3))], [(F4, (4, 3))], "", "operand 1 must have 1 dimensions"),
+    ("sgehrd", [(F4, (3, 3))], [(F4, (3, 3)), (F4, (2,)), (S32, ())], "{low=0, high=9}", "low=0"),
+    (
+        *("strsm", [(F4, (3, 3)), (F4, (4, 2))], [(F4, (4, 2))]),
+        *("{side = 76, uplo = 76, diag = 78, trans_x = 78}", "do not match side L"),
+    ),
+    (
+        *("sgesdd", [(F4, (4, 3))]),
+        [(F4, (4, 3)), (F4, (3,)), (F4, (4, 3)), (F4, (3, 3)), (S32, ())],
+        *("{mode = 65}", r"result 2 must be f32\[4,4\]"),
+    ),
+    (
+        *("sgeev", [(F4, (3, 3))]),
+        [(F4, (3,)), (F4, (3,)), (np.complex64, (3, 3)), (np.complex64, (3, 2)), (S32, ())],
+        *("{compute_left = 78, compute_right = 86}", r"result 3 must be c64\[3,3\]"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target,operands,results,config,message", WRONG)
+def test_wrong_calls_are_refused(target, operands, results, config, message):
+    shapes = [Shape(dtype_from_numpy(d), dims) for d, dims in operands]
+    result = tuple_shape(*(Shape(dtype_from_numpy(d), dims) for d, dims in results))
+    instruction = HloInstruction(
+        "custom-call",
+        result,
+        [HloInstruction("parameter", s) for s in shapes],
+        {"custom_call_target": f"lapack_{target}_ffi"},
+    )
+    instruction.backend_config = config
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        KERNELS["custom-call"](instruction, host_target())
+    assert f"custom-call to lapack_{target}_ffi from (" in str(caught.value)
 
 
 def test_other_element_types_are_refused():

@@ -98,11 +98,13 @@ class Call:
     """A routine's call, repeated over a batch.
 
     symbol: the C function ("dpotrf"). finish: emits what follows each call, given the function and
-    an `emit.Frame`. finite: leaf number of an operand that must hold finite numbers only; else no
-    call is made (it might not return), results are NaN and info is -4.
+    an `emit.Frame`; finished: the results it writes. finite: leaf number of an operand that must
+    hold finite numbers only; else no call is made (it might not return), results are NaN and info
+    is -4.
     """
 
     symbol: str
     arguments: tuple[Argument, ...]
     finish: Callable[..., None] | None = None
+    finished: tuple[Array, ...] = ()
     finite: int | None = None

@@ -65,13 +65,13 @@ def emit_call(
 ) -> Kernel:
     """The kernel that makes the call for each of `batch` elements. Shapes are of the leaves.
 
-    Where a matrix has no elements nothing is called and results are zero.
+    Where operand 0's matrices have no elements nothing is called and results are zero.
     """
     leaf_bytes = [s.byte_size // max(batch, 1) for s in (*operands, *results)]
     arrays = [a for a in call.arguments if isinstance(a, Array)]
     parameters = ", ".join(f"ptr %b{i}" for i in range(len(leaf_bytes)))
     f = Function(f"{PREFIX}.call", f"{parameters}, ptr %scratch, i64 %begin, i64 %end")
-    if batch == 0 or any(a.size == 0 for a in arrays):
+    if batch == 0 or any(a.size == 0 for a in arrays if a.operand == 0):
         for number, shape in enumerate(results, len(operands)):
             fill_bytes(f, f"%b{number}", shape.byte_size, 0)
         return Kernel(f.text(), (Phase(f"{PREFIX}.call"),), (MEMSET,))

@@ -11,9 +11,10 @@ from haloc.cpu.custom_call import target_for
 from haloc.cpu.linalg.arguments import Array, Call, Info, Int
 from haloc.cpu.linalg.emit import emit_call
 from haloc.cpu.linalg.lapack import PREFIXES
-from haloc.cpu.linalg.routines import ROUTINES, Request, lead, other_triangle
+from haloc.cpu.linalg.request import Request
+from haloc.cpu.linalg.routines import CORE_RANKS, ROUTINES, lead, other_triangle
 from haloc.cpu.writer import Function
-from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.errors import UnimplementedError
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.custom_call import config_attributes
@@ -23,32 +24,32 @@ _COMPLEX_ONLY = {"ungqr", "heevd", "hetrd"}
 _REAL_ONLY = {"orgqr", "syevd", "sytrd"}
 
 FFI_TARGETS = {
-    f"lapack_{letter}{name}_ffi": (f"{letter}{name}", describe)
-    for name, describe in ROUTINES.items()
+    f"lapack_{letter}{name}_ffi": (letter, name)
+    for name in ROUTINES
     for letter in PREFIXES.values()
     if name not in (_COMPLEX_ONLY if letter in "sd" else _REAL_ONLY)
 }
-"""Custom call target: (C symbol, description)."""
+"""Custom call target: (type letter, routine)."""
 
 
 @target_for(*FFI_TARGETS)
 def lapack_ffi_kernel(instruction: HloInstruction, target: Target) -> Kernel:
-    """A lapack_*_ffi custom call; all arrays by rows, whatever layouts JAX asked for."""
-    symbol, describe = FFI_TARGETS[attr(instruction, "custom_call_target")]
-    operands = tuple(o.shape for o in instruction.operands)
-    results = tuple(instruction.shape.leaves())
-    config = config_attributes(instruction)
-    request = Request(symbol, config, operands, results)
-    try:
-        call = describe(request)
-    except (KeyError, IndexError) as error:
-        raise InvalidArgumentError(
-            f"custom-call to lapack_{symbol}_ffi: backend_config={instruction.backend_config} with "
-            f"operands {', '.join(map(str, operands))} lacks what the routine needs ({error})"
-        ) from None
-    # gtsv's operand 0 is a vector, the others' are matrices.
-    batch_rank = operands[0].rank - (1 if describe is ROUTINES["gtsv"] else 2)
-    return emit_call(call, operands, results, prod(operands[0].dims[:batch_rank]))
+    """A lapack_*_ffi custom call; all arrays by rows, whatever layouts JAX asked for.
+
+    InvalidArgumentError where shapes or attributes are not what the routine takes.
+    """
+    letter, name = FFI_TARGETS[attr(instruction, "custom_call_target")]
+    operands = tuple(leaf for o in instruction.operands for leaf in o.shape.leaves())
+    request = Request(
+        letter + name,
+        config_attributes(instruction),
+        operands,
+        tuple(instruction.shape.leaves()),
+        CORE_RANKS.get(name, 2),
+    )
+    request.check()
+    call = ROUTINES[name](request)
+    return emit_call(call, operands, request.results, prod(request.batch_dims))
 
 
 def _lapack_symbol(instruction: HloInstruction, name: str) -> str:
@@ -62,7 +63,7 @@ def _lapack_symbol(instruction: HloInstruction, name: str) -> str:
 
 @kernel_for("cholesky")
 def cholesky_kernel(instruction: HloInstruction, target: Target) -> Kernel:
-    """a = l l^H (lower) or u^H u, NaN where a is not positive definite; the other triangle is 0."""
+    """a = l l^H (lower) or u^H u, 0 in the other triangle; NaN if a is not positive definite."""
     symbol = _lapack_symbol(instruction, "potrf")
     shape = instruction.shape
     n = shape.dims[-1]
@@ -78,11 +79,10 @@ def cholesky_kernel(instruction: HloInstruction, target: Target) -> Kernel:
 
 
 def _mask_triangle(f: Function, matrix: str, shape: Shape, is_lower: bool, info: str) -> None:
-    """Zero outside the triangle; NaN inside when info is not 0."""
+    """Zero outside the triangle; NaN everywhere when info is not 0."""
     n = shape.dims[-1]
     t = "float" if shape.dtype.real.byte_size == 4 else "double"
     parts = 2 if shape.dtype.is_complex else 1
-    nan = "0x7FF8000000000000"
     is_bad = f.op(f"icmp ne i32 {f.load('i32', info)}, 0")
     with f.loop(0, n) as i, f.loop(0, n) as j:
         is_outside = f.op(f"icmp {'sgt' if is_lower else 'slt'} i64 {j}, {i}")
@@ -90,8 +90,9 @@ def _mask_triangle(f: Function, matrix: str, shape: Shape, is_lower: bool, info:
             at = f.add(f.mul(f.add(f.mul(i, n), j), parts), part)
             place = f.element(matrix, t, at)
             x = f.load(t, place)
-            x = f.op(f"select i1 {is_bad}, {t} {nan}, {t} {x}")
-            f.store(t, f.op(f"select i1 {is_outside}, {t} 0.0, {t} {x}"), place)
+            x = f.op(f"select i1 {is_outside}, {t} 0.0, {t} {x}")
+            bad = "0.0" if part else "0x7FF8000000000000"
+            f.store(t, f.op(f"select i1 {is_bad}, {t} {bad}, {t} {x}"), place)
 
 
 _TRANS = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}
