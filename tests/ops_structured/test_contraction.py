@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from haloc import interpreter
 from haloc.formats.hlo_text import parse_module
 from haloc.ops.table import OPS
 from tests.ops_structured.against_jaxlib import check, module
@@ -81,6 +82,15 @@ def test_infinities_and_nan():
     a = np.array([[np.inf, 1], [np.nan, 1], [1e38, 1e38]], np.float32)
     b = np.array([[0, 1], [1, 10]], np.float32)
     check(product("f32", "f32", "f32", "3,2;2,2;3,2"), [a, b])
+
+
+def test_complex_infinities():
+    a = np.array([[complex(np.inf, 1), 1], [1, complex(2, np.inf)]], np.complex64)
+    b = np.array([[complex(1, 2), 0], [0, complex(3, 1)]], np.complex64)
+    # XLA:CPU gives NaN everywhere. By the formula (ac - bd) + (ad + bc)i:
+    given = interpreter.run(parse_module(product("c64", "c64", "c64", "2,2;2,2;2,2")), [a, b])
+    assert given[0, 0] == complex(np.inf, np.inf) and given[1, 1] == complex(-np.inf, np.inf)
+    assert np.isnan(given[[0, 1], [1, 0]]).all()
 
 
 def test_dot_cost_is_two_flops_a_product():

@@ -17,6 +17,7 @@ from haloc.ops.contraction import (
     PRECISION,
     accumulation_wide_type,
     check_contraction_types,
+    matmul,
     narrow,
     widen,
 )
@@ -161,8 +162,7 @@ def _evaluate_convolution(
         tap: tuple[Any, ...] = (..., *offset)
         patch = np.where(mask, x[under], 0).astype(wide)
         with np.errstate(all="ignore"):
-            part = np.matmul(k[tap], patch.reshape(groups, n, c, prod(spatial)))
-            total = np.add(total, part)
+            total = total + matmul(k[tap], patch.reshape(groups, n, c, prod(spatial)))
     out = total.reshape(groups, n, o, *spatial).swapaxes(0, 1).reshape(n, groups * o, *spatial)
     order = np.argsort((labels.output_batch, labels.output_feature, *labels.output_spatial))
     return narrow(out.transpose(order), instruction.shape.dtype)
