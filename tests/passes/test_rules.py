@@ -139,3 +139,17 @@ def test_no_rule_fires_where_the_value_would_change(case):
     module = parse_module(f"HloModule m\n{REGIONS}\nENTRY main {{{REFUSED[case]}\n}}")
     fuel = Fuel()
     assert not simplify(module, ALGEBRA + DOTS + RESHAPE_MOVES, fuel), fuel.hits
+
+
+def test_dynamic_sizes_are_left_alone():
+    text = """
+HloModule m
+ENTRY main {
+  c = f32[] parameter(0)
+  n = s32[] parameter(1)
+  b = f32[4] broadcast(c), dimensions={}
+  x = f32[<=4] set-dimension-size(b, n), dimensions={0}
+  s = f32[<=4] negate(x)
+  ROOT r = f32[<=4] negate(s)
+}"""
+    assert not simplify(parse_module(text), ALGEBRA + DOTS + RESHAPE_MOVES, Fuel())

@@ -96,6 +96,8 @@ class _Simplifier:
             self.queued.discard(instruction)
             if instruction.parent is None or instruction.control_predecessors:
                 continue
+            if instruction.shape.dynamic or any(o.shape.dynamic for o in instruction.operands):
+                continue  # rules compute with sizes, and these are only bounds
             for rule in self.by_opcode.get(instruction.opcode, ()):
                 if self.fuel.allows(rule.name) and self._apply(rule, instruction):
                     changed = True

@@ -21,10 +21,12 @@ def while_loop_simplifier(module: HloModule) -> bool:
     """
     changed = False
     effects = Effects()
+    uses: dict[HloComputation, int] = {}
     for loop in module.instructions("while"):
         if loop.control_predecessors or loop.control_successors:
             continue
-        changed |= own_computations(loop, callers(module))
+        uses = uses or callers(module)
+        changed |= own_computations(loop, uses)
         if _runs_at_most_once(loop, effects):
             changed = True
             continue

@@ -12,12 +12,18 @@ from haloc.passes.dce import remove_dead_instructions
 
 
 def own_computations(loop: HloInstruction, uses: dict[HloComputation, int]) -> bool:
-    """Give the loop its own copies of a body or condition that others call too."""
+    """Give the loop its own copies of a body or condition that others call too.
+
+    uses: how many instructions name each computation; kept up to date.
+    """
     changed = False
     for name in ("condition", "body"):
         computation: HloComputation = attr(loop, name)
         if uses.get(computation, 1) > 1:
+            uses[computation] -= 1
             loop.attrs[name] = computation.clone(computation.name)
+            for callee in {c for i in computation.instructions for c in i.called_computations}:
+                uses[callee] = uses.get(callee, 0) + 1
             changed = True
     return changed
 
