@@ -261,6 +261,20 @@ def test_complex_operands_reach_the_comparator():
     assert_same_bits(result, x[np.argsort(np.abs(x), kind="stable")])
 
 
+@pytest.mark.parametrize("direction,is_known", [("LE", True), ("GE", True), ("LE", False)])
+def test_ties_by_le_and_ge_keep_their_order(direction, is_known):
+    region = Region([np.int32, np.int32])
+    s32 = region.pairs[0][0].shape
+    keys = region.pairs[0]
+    if not is_known:
+        keys = [region.add("negate", s32, region.add("negate", s32, p)) for p in keys]
+    comparator = region.finish(region.compare(*keys, direction))
+    assert (keys_of(comparator) is not None) == is_known
+    x = np.random.default_rng(12).integers(0, 5, 80).astype(np.int32)
+    _, order = sort([x, np.arange(80, dtype=np.int32)], 0, comparator)
+    np.testing.assert_array_equal(order, np.argsort(x if direction == "LE" else -x, kind="stable"))
+
+
 def test_a_comparator_that_is_no_order_is_safe():
     region = Region([np.int32])
     always = region.add("constant", PRED, attrs={"literal": Literal.of(np.bool_(True))})

@@ -3,6 +3,7 @@
 The region becomes a tree of tuples; a key is recognised in the forms
 
     compare(x, y), direction=LT or GT                 x of operand k's left element, y its right one
+    compare(x, y), direction=LE or GE                 the same: a tie is a tie either way
     or(less, and(equal, rest)), select(equal, rest, less), select(unequal, less, rest)
 
 where x is the element, its real or imaginary part, and may be made canonical first, as JAX does:
@@ -62,7 +63,7 @@ def _tree(instruction: HloInstruction) -> Tree:
 
 def _lexicographic(tree: Tree) -> list[SortKey] | None:
     match tree:
-        case ("compare", "LT" | "GT", *_):
+        case ("compare", "LT" | "GT" | "LE" | "GE", *_):
             key = _compared(tree)
             return [key] if key else None
         case ("or", x, y):
@@ -96,8 +97,8 @@ def _compared(tree: Tree) -> SortKey | None:
     if left[1:] != right[1:] or left[0] ^ 1 != right[0]:
         return None
     number, component, dtype, nan, zero = left
-    is_descending = direction == "GT"
-    if direction in ("LT", "GT") and number % 2 == 1:
+    is_descending = direction in ("GT", "GE")
+    if direction not in ("EQ", "NE") and number % 2 == 1:
         is_descending = not is_descending
     if not is_total:
         # IEEE comparison: zeros are equal. NaN has no place in such an order; here it is greatest.

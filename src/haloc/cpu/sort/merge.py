@@ -82,6 +82,9 @@ def _merge_runs(f: Function, lines: Lines, source: str, target: str, width: str)
                 x = f.load("i64", f.element(source, "i64", f.get(right)))
                 y = f.load("i64", f.element(source, "i64", f.get(left)))
                 f.set(take_right, _less(f, lines, x, y))
+                # Elements each of which comes before the other (as with LE) are equal.
+                with f.when(f.get(take_right)):
+                    f.set(take_right, f.op(f"xor i1 {_less(f, lines, y, x)}, true"))
             is_right = f.get(take_right)
             at = f.op(f"select i1 {is_right}, i64 {f.get(right)}, i64 {f.get(left)}")
             position = f.load("i64", f.element(source, "i64", at))
