@@ -227,6 +227,19 @@ def test_bf16_tiles(m, k, n, turned):
         check(dot_instruction(*shapes, result, contracting=contracting), lhs, rhs, pieces=3)
 
 
+@pytest.mark.parametrize("m,k,n", AMX_SIZES)
+@pytest.mark.parametrize(
+    "types",
+    [(dt.S8, dt.S8, dt.S32), (dt.U8, dt.S8, dt.S32), (dt.S8, dt.U8, dt.S8), (dt.U4, dt.U8, dt.U32)],
+    ids=str,
+)
+def test_byte_tiles(m, k, n, types):
+    rng = np.random.default_rng(11)
+    lhs, rhs = random_array(rng, types[0], (m, k)), random_array(rng, types[1], (n, k))
+    shapes = Shape(types[0], lhs.shape), Shape(types[1], rhs.shape)
+    check(dot_instruction(*shapes, types[2], contracting=((1,), (1,))), lhs, rhs, pieces=3)
+
+
 def test_highest_precision_keeps_subnormals():
     tiny = np.full((40, 40), 1e-39).astype(dt.BF16.numpy)
     instruction = dot_instruction(Shape(dt.BF16, (40, 40)), Shape(dt.BF16, (40, 40)), dt.F32)

@@ -42,10 +42,10 @@ class _Emitter:
         self.type = plan.panel_type
         self.size = elements.type_bytes(self.type)
         whole_k, k_block, lanes = product.k, plan.k_block, tile.lanes
-        if plan.is_amx:
-            lanes *= 2
-            whole_k, k_block = (ceil(k / amx.K_STEP) * amx.K_STEP for k in (whole_k, k_block))
-        if run_group(product.lhs, "k") == "k" or plan.is_amx:
+        if plan.amx is not None:
+            lanes, step = lanes * plan.amx.group, plan.amx.k_step
+            whole_k, k_block = (ceil(k / step) * step for k in (whole_k, k_block))
+        if run_group(product.lhs, "k") == "k" or plan.amx is not None:
             # The line more keeps rows off the same cache sets.
             x_step, k_step = k_block + 64 // self.size, 1
         else:
@@ -97,8 +97,8 @@ class _Emitter:
         tile_kernel = inner_kernel if plan.is_inner else micro_kernel
         declares, internal = self.declares, self.internal
         parts = [
-            amx.tile_kernel(f"{PREFIX}_tile", lhs.x_step, declares, internal)
-            if plan.is_amx
+            amx.tile_kernel(f"{PREFIX}_tile", plan.amx, lhs.x_step, declares, internal)
+            if plan.amx is not None
             else tile_kernel(
                 f"{PREFIX}_tile", plan.tile, lhs, rhs, self.target, declares, internal
             ),
@@ -115,9 +115,10 @@ class _Emitter:
             for name, is_packed, view, panels in sides
             if is_packed
         ]
-        if plan.is_amx:
+        if plan.amx is not None:
             steps = self.lhs_panels.x_step, self.rhs_panels.panel_step
-            parts.append(amx.tile_configuration() + amx.pack_functions(*steps, declares, internal))
+            packers = amx.pack_functions(plan.amx, *steps, declares, internal)
+            parts.append(amx.tile_configuration() + packers)
         return parts
 
     def _phase(self, code: Code, symbol: str) -> str:
@@ -152,7 +153,7 @@ class _Emitter:
         arguments = (batch, *(code.div(a, self.product.pair) for a in (*n, *k)))
         listed = ", ".join(f"i64 {a}" for a in arguments)
         src = f"%b{self.product.buffers[1]}"
-        function = "pairs" if self.plan.is_amx else "rhs"
+        function = "rhs" if self.plan.amx is None else "groups"
         code.do(f"call void @{PREFIX}_pack_{function}(ptr {src}, {listed}, ptr {to})")
 
     def _compute(self) -> str:
@@ -173,7 +174,7 @@ class _Emitter:
         for name, count in blocks.items():
             type = plan.tile.type if name == "%sums" else self.type
             code.do(f"{name} = alloca [{count} x {type}], align 64")
-        if plan.is_amx:
+        if plan.amx is not None:
             amx.begin(code)
         with code.loop("%begin", "%end") as (unit, _):
             batch = code.div(unit, plan.units_per_batch)
@@ -183,7 +184,7 @@ class _Emitter:
             m_low = code.mul(code.div(block, plan.n_units), self.unit_rows)
             m_high = code.min(code.add(m_low, self.unit_rows), product.m)
             self._unit(code, batch, (m_low, m_high), (n_low, n_high))
-        if plan.is_amx:
+        if plan.amx is not None:
             amx.end(code)
         return self._phase(code, f"{PREFIX}_compute")
 
@@ -201,7 +202,7 @@ class _Emitter:
                     arguments = (batch, m_block, code.sub(m_end, m_block), *k_part)
                     listed = ", ".join(f"i64 {a}" for a in arguments)
                     src = f"%b{product.buffers[0]}"
-                    function = "rows" if plan.is_amx else "lhs"
+                    function = "lhs" if plan.amx is None else "rows"
                     call = f"call void @{PREFIX}_pack_{function}"
                     code.do(f"{call}(ptr {src}, {listed}, ptr %lhs_block)")
                 with (

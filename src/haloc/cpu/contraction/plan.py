@@ -7,11 +7,11 @@ from math import ceil
 
 from haloc.codegen.target import Target
 from haloc.cpu.contraction import amx, elements
+from haloc.cpu.contraction.amx import AmxForm
 from haloc.cpu.contraction.finish import IDENTITY, Epilogue
 from haloc.cpu.contraction.micro import TileShape
 from haloc.cpu.contraction.pack import run_group
 from haloc.cpu.contraction.view import View
-from haloc.ir.dtype import BF16
 
 L1_BYTES = 32 << 10
 """What a packed panel of the right-hand side may fill of the first-level cache."""
@@ -78,7 +78,7 @@ class Plan:
     columns of a unit's block. lhs_packed, rhs_packed: read through panels, or straight from memory.
     rhs_local: each unit packs the right-hand side it needs, else a phase of its own does.
     is_inner: `inner_kernel`, whose tile's vectors are columns, instead of `micro_kernel`.
-    is_amx: panels of bf16 for AMX tiles."""
+    amx: sums are made in AMX tiles, of this form."""
 
     tile: TileShape
     k_block: int
@@ -90,11 +90,11 @@ class Plan:
     m_units: int
     n_units: int
     is_inner: bool = False
-    is_amx: bool = False
+    amx: AmxForm | None = None
 
     @property
     def panel_type(self) -> str:
-        return "i16" if self.is_amx else self.tile.type
+        return self.tile.type if self.amx is None else self.amx.element
 
     @property
     def units_per_batch(self) -> int:
@@ -132,21 +132,19 @@ def _balanced(total: int, limit: int, multiple: int) -> int:
 def make_plan(product: Product, target: Target) -> Plan:
     if _is_inner(product, target):
         return _inner_plan(product, target)
-    if _suits_amx(product) and amx.is_available(target):
-        return replace(_outer_plan(product, amx.TILE, 2), is_amx=True)
+    form = amx.amx_form(product.lhs.dtype, product.rhs.dtype, product.type)
+    if form is not None and _suits_amx(product, form) and amx.is_available(target, form):
+        return replace(_outer_plan(product, form.tile, form.size), amx=form)
     tile = tile_shape(product, target)
     return _outer_plan(product, tile, elements.type_bytes(tile.type))
 
 
-def _suits_amx(product: Product) -> bool:
+def _suits_amx(product: Product, form: AmxForm) -> bool:
     return (
-        product.lhs.dtype is BF16
-        and product.rhs.dtype is BF16
-        and product.type == "float"
-        and not product.is_strict
-        and product.m > amx.TILE.rows // 2
-        and product.n > amx.TILE.columns // 2
-        and product.k >= amx.K_STEP
+        not product.is_strict
+        and product.m > form.tile.rows // 2
+        and product.n > form.tile.columns // 2
+        and product.k >= form.k_step // 2
     )
 
 
@@ -193,7 +191,7 @@ def _outer_plan(product: Product, tile: TileShape, size: int) -> Plan:
     """size: bytes of a packed element."""
     sum_size = elements.type_bytes(tile.type)
     k_limit = max(64, L1_BYTES // (tile.columns * size))
-    k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 32)
+    k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 64)
     m_limit = BLOCK_BYTES // ((k_block + 16) * size)
     m_block = _balanced(product.m, m_limit, tile.rows)
     n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * sum_size)
