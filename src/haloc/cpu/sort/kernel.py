@@ -25,8 +25,8 @@ from haloc.cpu.sort.radix import (
     count_text,
     insertion_text,
     make_text,
+    order_text,
     scatter_text,
-    sort_line,
 )
 from haloc.cpu.sort.region import region_less
 from haloc.cpu.sort.results import decode_text, permute_text, restore_text
@@ -36,6 +36,7 @@ from haloc.ir.module import HloInstruction
 PARTS = 16
 PARALLEL_LENGTH = 1 << 15
 MAX_GROUPS = 16
+TILE = 16
 MAX_SCRATCH_BYTES = 64 << 20
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
@@ -66,7 +67,7 @@ def emit_sort(instruction: HloInstruction, target: Target, emit_less: LessEmitte
     if keys is None:
         body = emit_less(instruction, target, lines)
         text = body.text + merge.line_text(lines)
-        kernel = _lines_kernel(text, lines, count, merge.POSITIONS, 60.0)
+        kernel = _lines_kernel(text, lines, count, merge.POSITIONS, 60.0, tile=1)
         return replace(kernel, declares=body.declares, symbols=body.symbols, library=body.library)
     return _radix_kernel(keys, lines, count)
 
@@ -102,41 +103,78 @@ def _radix_kernel(keys: list[SortKey], lines: Lines, count: int) -> Kernel:
         text += restore_text(keys[0], lines) if restores else ""
     if count == 1 and lines.length >= PARALLEL_LENGTH:
         return _parallel_kernel(text, words, records, lines, restores)
-    text += insertion_text(records)
-    f = Function(
-        f"{PREFIX}.line", f"{lines.parameters}, i64 %base, ptr %a, ptr %b", linkage="internal"
-    )
-    result = sort_line(f, words, records, lines)
-    arguments = f"{lines.parameters}, i64 %base, ptr {f.get(result)}"
-    f.do(f"call void @{PREFIX}.put({arguments}, i64 0, i64 {lines.length})")
-    if restores:
-        f.do(f"call void @{PREFIX}.restore({arguments})")
+    text += insertion_text(records) + order_text(words, records, lines)
+    text += _tile_text(records, lines, restores)
     digits = sum(len(records.shifts(word)) for word in words)
-    kernel = _lines_kernel(text + f.text(), lines, count, records, 3.0 * digits)
-    return Kernel(kernel.text, kernel.phases, (_MEMSET,), scratch_bytes=kernel.scratch_bytes)
+    kernel = _lines_kernel(text, lines, count, records, 3.0 * digits)
+    return replace(kernel, declares=(_MEMSET,))
+
+
+def _tile_text(records: Records, lines: Lines, restores: bool) -> str:
+    """void tile(b..., base, a, lines): sort neighbouring lines, whose elements share cache lines
+    where they are strided: TILE elements of each are read, and written, together."""
+    n, step = lines.length, lines.length if lines.stride == 1 else TILE
+    parameters = f"{lines.parameters}, i64 %base, ptr %a, i64 %lines"
+    f = Function(f"{PREFIX}.tile", parameters, linkage="internal")
+    line_bytes = 2 * n * records.bytes
+    sorted_records = f.variable(f"[{TILE} x ptr]")
+    with f.loop(0, n, step) as begin, f.loop(0, "%lines") as line:
+        recs = f.element("%a", "i8", f.mul(line, line_bytes))
+        part = (recs, begin, _stop(f, begin, step, n))
+        call_make(f, 0, lines, f.add("%base", line), part)
+    with f.loop(0, "%lines") as line:
+        a = f.element("%a", "i8", f.mul(line, line_bytes))
+        b = f.element(a, records.type, n)
+        base = f.add("%base", line)
+        place = f.op(f"call ptr @{PREFIX}.order({lines.parameters}, i64 {base}, ptr {a}, ptr {b})")
+        f.store("ptr", place, f.element(sorted_records.ref, "ptr", line))
+    with f.loop(0, n, step) as begin, f.loop(0, "%lines") as line:
+        recs = f.load("ptr", f.element(sorted_records.ref, "ptr", line))
+        bounds = f"i64 {begin}, i64 {_stop(f, begin, step, n)}"
+        base = f.add("%base", line)
+        f.do(f"call void @{PREFIX}.put({lines.parameters}, i64 {base}, ptr {recs}, {bounds})")
+    if restores:
+        with f.loop(0, "%lines") as line:
+            recs = f.load("ptr", f.element(sorted_records.ref, "ptr", line))
+            base = f.add("%base", line)
+            f.do(f"call void @{PREFIX}.restore({lines.parameters}, i64 {base}, ptr {recs})")
+    return f.text()
+
+
+def _stop(f: Function, begin: str, step: int, length: int) -> str:
+    if length % step == 0:
+        return f.add(begin, step)
+    end = f.add(begin, step)
+    return f.op(f"select i1 {f.op(f'icmp slt i64 {end}, {length}')}, i64 {end}, i64 {length}")
 
 
 def _lines_kernel(
-    text: str, lines: Lines, count: int, records: Records, element_ns: float
+    text: str, lines: Lines, count: int, records: Records, element_ns: float, tile: int = TILE
 ) -> Kernel:
-    """One phase whose unit is a group of lines, each group with its own part of scratch."""
-    line_bytes = -(-2 * lines.length * records.bytes // 64) * 64
-    groups = max(1, min(count, MAX_GROUPS, MAX_SCRATCH_BYTES // line_bytes))
+    """One phase whose unit is a group of tiles of lines, each group with scratch of its own."""
+    tile = min(tile, lines.stride)
+    tiles_across = -(-lines.stride // tile)
+    tiles = count // lines.stride * tiles_across
+    tile_bytes = -(-2 * lines.length * records.bytes * tile // 64) * 64
+    groups = max(1, min(tiles, MAX_GROUPS, MAX_SCRATCH_BYTES // tile_bytes))
     f = Function(f"{PREFIX}.lines", f"{lines.parameters}, ptr %scratch, i64 %begin, i64 %end")
     with f.loop("%begin", "%end") as group:
-        a = f.element("%scratch", "i8", f.mul(group, line_bytes))
-        b = f.element(a, records.type, lines.length)
-        first, _ = f.divmod(f.mul(group, count), groups)
-        last, _ = f.divmod(f.mul(f.add(group, 1), count), groups)
-        with f.loop(first, last) as line:
-            outer, inner = f.divmod(line, lines.stride)
+        a = f.element("%scratch", "i8", f.mul(group, tile_bytes))
+        first, _ = f.divmod(f.mul(group, tiles), groups)
+        last, _ = f.divmod(f.mul(f.add(group, 1), tiles), groups)
+        with f.loop(first, last) as number:
+            outer, across = f.divmod(number, tiles_across)
+            inner = f.mul(across, tile)
             base = f.add(f.mul(outer, lines.length * lines.stride), inner)
-            f.do(f"call void @{PREFIX}.line({lines.parameters}, i64 {base}, ptr {a}, ptr {b})")
+            left = f.sub(lines.stride, inner)
+            is_full = f.op(f"icmp sge i64 {left}, {tile}")
+            size = f.op(f"select i1 {is_full}, i64 {tile}, i64 {left}")
+            f.do(f"call void @{PREFIX}.tile({lines.parameters}, i64 {base}, ptr {a}, i64 {size})")
     cost = element_ns * lines.length * count / groups
     return Kernel(
         text + f.text(),
         (Phase(f"{PREFIX}.lines", groups, cost),),
-        scratch_bytes=groups * line_bytes,
+        scratch_bytes=groups * tile_bytes,
     )
 
 

@@ -39,12 +39,15 @@ class LessBody:
 
 
 def line_text(lines: Lines) -> str:
-    """void line(b..., base, a, b): sort the line at base; a and b hold `length` positions each."""
+    """void tile(b..., base, a, lines): sort the one line at base; a holds 2 length positions."""
     n = lines.length
     f = Function(
-        f"{PREFIX}.line", f"{lines.parameters}, i64 %base, ptr %a, ptr %b", linkage="internal"
+        f"{PREFIX}.tile",
+        f"{lines.parameters}, i64 %base, ptr %a, i64 %lines",
+        linkage="internal",
     )
-    source, target = f.variable("ptr", "%a"), f.variable("ptr", "%b")
+    source = f.variable("ptr", "%a")
+    target = f.variable("ptr", f.element("%a", "i64", n))
     with f.loop(0, n) as i:
         f.store("i64", i, f.element("%a", "i64", i))
     width = f.variable("i64", 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from haloc.codegen.kernel import PREFIX
 from haloc.cpu.sort.comparator import SortKey
 from haloc.cpu.sort.keys import KeyCode, word_bits
-from haloc.cpu.writer import Function, Variable
+from haloc.cpu.writer import Function
 from haloc.ir.dtype import DType
 
 DIGITS = 256
@@ -181,16 +181,17 @@ def insertion_text(records: Records) -> str:
     return f.text()
 
 
-def sort_line(f: Function, words: list[list[SortKey]], records: Records, lines: Lines) -> Variable:
-    """Make and sort the records of the line at %base, in %a with %b to move to.
-
-    Returns the variable that holds the sorted records' address.
-    """
+def order_text(words: list[list[SortKey]], records: Records, lines: Lines) -> str:
+    """ptr order(b..., base, a, b): sort the records in a, made by the first word, with b to move
+    to. Returns where they are then."""
     n, t = lines.length, records.type
+    parameters = f"{lines.parameters}, i64 %base, ptr %a, ptr %b"
+    f = Function(f"{PREFIX}.order", parameters, "ptr", "internal")
     source, target = f.variable("ptr", "%a"), f.variable("ptr", "%b")
     counts = f.variable(COUNTS)
     for number, word in enumerate(reversed(words)):
-        call_make(f, number, lines, "%base", (f.get(source), "0", str(n)))
+        if number:
+            call_make(f, number, lines, "%base", (f.get(source), "0", str(n)))
         if n <= INSERTION_LIMIT and len(words) == 1:
             f.do(f"call void @{PREFIX}.insert(ptr {f.get(source)}, i64 {n})")
             continue
@@ -210,7 +211,7 @@ def sort_line(f: Function, words: list[list[SortKey]], records: Records, lines: 
                 moved = f.get(target)
                 f.set(target, f.get(source))
                 f.set(source, moved)
-    return source
+    return f.text(f"ptr {f.get(source)}")
 
 
 def call_make(
