@@ -67,7 +67,7 @@ def assert_same_bits(x, y):
 def test_rule_fires_on_its_example_and_keeps_the_value(name):
     rule = RULES[name]
     alone = RuleSet()
-    alone._add(rule)
+    alone.add(rule)
     before, after = example_module(rule), example_module(rule)
     verify(after)
     fuel = Fuel()
@@ -84,7 +84,7 @@ def test_rule_fires_on_its_example_and_keeps_the_value(name):
 def test_rule_does_not_fire_without_fuel_or_when_disabled(name):
     for fuel in (Fuel(limit=0), Fuel(disabled=name)):
         alone = RuleSet()
-        alone._add(RULES[name])
+        alone.add(RULES[name])
         assert not simplify(example_module(RULES[name]), alone, fuel)
         assert fuel.hits == {}
 

@@ -52,7 +52,7 @@ class RuleSet:
 
         return register
 
-    def _add(self, rule: Rule) -> None:
+    def add(self, rule: Rule) -> None:
         self.rules.append(rule)
         for opcode in rule.opcodes:
             self.by_opcode.setdefault(opcode, []).append(rule)
@@ -60,7 +60,7 @@ class RuleSet:
     def __add__(self, other: RuleSet) -> RuleSet:
         both = RuleSet()
         for rule in (*self.rules, *other.rules):
-            both._add(rule)
+            both.add(rule)
         return both
 
 

@@ -25,13 +25,19 @@ def while_loop_simplifier(module: HloModule) -> bool:
     for loop in module.instructions("while"):
         if loop.control_predecessors or loop.control_successors:
             continue
-        uses = uses or callers(module)
-        changed |= own_computations(loop, uses)
         if _runs_at_most_once(loop, effects):
             changed = True
             continue
-        changed |= _sink_known_state(loop)
-        changed |= _drop_unused_state(loop, effects)
+        changed |= _read_unchanged_state_outside(loop)
+        if _known_reads(loop) or _needed_state(loop, effects):
+            uses = uses or callers(module)
+            own_computations(loop, uses)
+            for read, value in _known_reads(loop):
+                _replace_in(read, value)
+            kept = _needed_state(loop, effects)
+            if kept:
+                rebuild_state(loop, kept, [])
+            changed = True
     return changed
 
 
@@ -47,28 +53,41 @@ def _runs_at_most_once(loop: HloInstruction, effects: Effects) -> bool:
     return True
 
 
-def _sink_known_state(loop: HloInstruction) -> bool:
-    """Invariant state: its value is that of `init`, before, in and after the loop."""
+def _read_unchanged_state_outside(loop: HloInstruction) -> bool:
+    """What reads state that the body hands on unchanged reads its initial value instead."""
     init = loop.operands[0]
-    if init.opcode != "tuple":
-        return False
+    invariant = invariant_elements(loop) if init.opcode == "tuple" else set()
     changed = False
-    invariant = invariant_elements(loop)
     for user in list(loop.users):
         if user.opcode == "get-tuple-element" and attr(user, "index") in invariant:
             changed |= user.replace_uses_with(init.operands[attr(user, "index")])
             user.computation.remove(user)
+    return changed
+
+
+def _known_reads(loop: HloInstruction) -> list[tuple[HloInstruction, HloInstruction]]:
+    """(read of unchanged state inside the loop, its known initial value), where there is a use."""
+    init = loop.operands[0]
+    invariant = invariant_elements(loop) if init.opcode == "tuple" else set()
+    found = []
     for name in ("condition", "body"):
-        computation: HloComputation = attr(loop, name)
-        for read in list(state_parameter(computation).users):
+        for read in state_parameter(attr(loop, name)).users:
             if read.opcode != "get-tuple-element" or attr(read, "index") not in invariant:
                 continue
             value = init.operands[attr(read, "index")]
-            users = [u for u in read.users if u is not computation.root or name == "condition"]
-            if (users or (name == "condition" and read.is_root)) and _is_known(value):
-                _replace_in(read, users, value)
-                changed = True
-    return changed
+            if _is_known(value) and (_users_but_state(read) or _is_condition(read)):
+                found.append((read, value))
+    return found
+
+
+def _users_but_state(read: HloInstruction) -> list[HloInstruction]:
+    """Its users, but for the tuple in which the body hands it on."""
+    root = read.computation.root
+    return [u for u in read.users if u is not root or root.opcode != "tuple"]
+
+
+def _is_condition(read: HloInstruction) -> bool:
+    return read.is_root
 
 
 def _is_known(value: HloInstruction) -> bool:
@@ -79,33 +98,30 @@ def _is_known(value: HloInstruction) -> bool:
     return "literal" in value.attrs or value.opcode == "iota"
 
 
-def _replace_in(read: HloInstruction, users: list[HloInstruction], value: HloInstruction) -> None:
+def _replace_in(read: HloInstruction, value: HloInstruction) -> None:
     b = Beside(read)
     operands = [b.add(o.opcode, o.shape, (), **o.attrs) for o in value.operands]
     copy = b.add(value.opcode, value.shape, operands, **value.attrs)
-    for user in users:
+    for user in _users_but_state(read):
         user.set_operands(copy if o is read else o for o in user.operands)
     if read.is_root:
         read.computation.root = copy
 
 
-def _drop_unused_state(loop: HloInstruction, effects: Effects) -> bool:
-    """Leave out elements that neither the result nor the condition nor a live element needs."""
+def _needed_state(loop: HloInstruction, effects: Effects) -> list[int]:
+    """The elements that the result, the condition or a needed element needs; [] if that is all,
+    or none, or not known."""
     body: HloComputation = attr(loop, "body")
     if body.root.opcode != "tuple" or loop.is_root:
-        return False
+        return []
     if any(u.opcode != "get-tuple-element" for u in loop.users):
-        return False
+        return []
     condition_reads, body_reads = element_reads(attr(loop, "condition")), element_reads(body)
     if condition_reads is None or body_reads is None:
-        return False
+        return []
     live = {attr(u, "index") for u in loop.users} | condition_reads.keys()
     _spread_liveness(body, live, effects)
-    kept = sorted(live)
-    if len(kept) == len(body.root.operands) or not kept:
-        return False
-    rebuild_state(loop, kept, [])
-    return True
+    return sorted(live) if len(live) < len(body.root.operands) else []
 
 
 def _spread_liveness(body: HloComputation, live: set[int], effects: Effects) -> None:
