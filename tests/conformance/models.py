@@ -166,7 +166,7 @@ def resnet_parameters(dtype):
             block = {
                 "a": unit(1, features, width),
                 "b": unit(3, width, width),
-                "c": unit(1, width, 4 * width, 0.3),
+                "c": unit(1, width, 4 * width, 0.05),
             }
             if number == 0:
                 block["skip"] = unit(1, features, 4 * width)
@@ -276,7 +276,7 @@ MODELS: dict[str, tuple[Callable, float, float]] = {
     "gpt": (gpt, 1e-5, 3e-2),
     "gpt_train": (gpt_train, 1e-4, 5e-2),
     "resnet": (resnet, 1e-4, 5e-2),
-    "resnet_gradient": (resnet_gradient, 1e-3, 2e-1),
+    "resnet_gradient": (resnet_gradient, 1e-3, 3e-1),
     "rnn": (rnn, 1e-5, 3e-2),
     "rnn_gradient": (rnn_gradient, 1e-5, 5e-2),
     "ode": (ode, 1e-5, 1e-1),
