@@ -47,7 +47,7 @@ class RuleSet:
             equation = (rewrite.__doc__ or "").strip().partition("\n")[0]
             assert equation, f"rule {name} has no equation"
             assert all(r.name != name for r in self.rules), name
-            self._add(Rule(name, opcodes, rewrite, equation, example))
+            self.add(Rule(name, opcodes, rewrite, equation, example))
             return rewrite
 
         return register
