@@ -185,10 +185,15 @@ class Builder:
     ) -> str:
         """The finished void function."""
         signature = ", ".join(f"{p.type} {p.ref}" for p in parameters)
-        lines = [f"define {linkage}void @{symbol}({signature}) {attributes} {{", "entry:"]
-        _render(self.root, "entry", lines)
+        lines = [f"define {linkage}void @{symbol}({signature}) {attributes} {{", *self.body()]
         lines += ["  ret void", "}"]
         return "\n".join(lines) + "\n"
+
+    def body(self) -> list[str]:
+        """The lines from the entry label on; what ends the function is to follow."""
+        lines = ["entry:"]
+        _render(self.root, "entry", lines)
+        return lines
 
 
 def _render(region: Region, label: str, lines: list[str]) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cache
 
 from haloc.codegen.builder import Builder, Reg, mangle, vector
-from haloc.errors import InternalError
 
 FLOATS = ("half", "float", "double")
 FLOAT_BITS = {"half": 16, "float": 32, "double": 64}
@@ -306,9 +305,7 @@ def _function(
     results = out if isinstance(out, tuple) else (out,)
     result_types = tuple(r.type for r in results)
     returned = _returned(result_types)
-    lines = [f"  {item}" for item in builder.root.items]
-    if len(lines) != sum(isinstance(item, str) for item in builder.root.items):
-        raise InternalError(f"{symbol}: an outlined function cannot hold loops")
+    lines = builder.body()
     value = results[0].reg.ref
     if len(results) > 1:
         value = "poison"

@@ -78,7 +78,7 @@ def _reduce_text(
         builder.declare(f"declare i1 {name}({masks})")
         any_far = is_far.raw("i1", f"call i1 {name}({masks} {{0}})")
     branch = len(builder.root.items)
-    slow = _payne_hanek_lanes(x)
+    slow: Reduced = outlined("reduce_pi_2_far", _reduce_far, x)  # type: ignore[assignment]
     mixed = [is_far.choose(s, f) for s, f in zip(slow, quick, strict=True)]
     lines = [f"  {item}" for item in builder.root.items]
     lines.insert(branch, f"  br i1 {any_far.reg.ref}, label %slow, label %done\nslow:")
@@ -106,22 +106,34 @@ def _cody_waite(x: Expr) -> Reduced:
     return (*fast_two_sum(r, low), q)
 
 
-def _payne_hanek_lanes(x: Expr) -> Reduced:
-    builder, parts = x.builder, _parts(x.type)
-    results = [Expr(builder, Reg("poison", t)) for t in parts]
-    for lane in range(x.width):
-        one = x.raw(x.element, f"extractelement {x.type} {{0}}, i64 {lane}") if x.width > 1 else x
-        r, low, q = outlined("reduce_far", _payne_hanek, one.cast("fpext", "double"))  # type: ignore
-        if is_float(x):
-            near, q = r.cast("fptrunc", "float"), q.cast("trunc", "i32")
-            r, low = near, (r - near.cast("fpext", "double")).cast("fptrunc", "float")
-        if x.width == 1:
-            return r, low, q
-        results = [
-            old.raw(old.type, f"insertelement {old.type} {{0}}, {new.type} {{1}}, i64 {lane}", new)
-            for old, new in zip(results, (r, low, q), strict=True)
+def _reduce_far(x: Expr) -> Reduced:
+    """`_payne_hanek` of every lane, one after the other."""
+    if x.width == 1:
+        return _reduce_far_lane(x)
+    builder, element = x.builder, x.element
+    with builder.loop(0, x.width) as lanes:
+        carried = [lanes.carry(Reg("poison", t)) for t in _parts(x.type)]
+        at = Expr(builder, lanes.index)
+        lane = x.raw(element, f"extractelement {x.type} {{0}}, i64 {{1}}", at)
+        filled = [
+            Expr(builder, old).raw(
+                old.type, f"insertelement {old.type} {{0}}, {new.type} {{1}}, i64 {{2}}", new, at
+            )
+            for old, new in zip(carried, _reduce_far_lane(lane), strict=True)
         ]
-    return results[0], results[1], results[2]
+        lanes.next(*[f.reg for f in filled])
+    r, low, q = (Expr(builder, reg) for reg in lanes.results())
+    return r, low, q
+
+
+def _reduce_far_lane(x: Expr) -> Reduced:
+    wide = x.cast("fpext", "double")
+    r, low, q = outlined("payne_hanek", _payne_hanek, wide)  # type: ignore[misc]
+    if not is_float(x):
+        return r, low, q
+    near = r.cast("fptrunc", "float")
+    low = (r - near.cast("fpext", "double")).cast("fptrunc", "float")
+    return near, low, q.cast("trunc", "i32")
 
 
 def _payne_hanek(x: Expr) -> Reduced:
