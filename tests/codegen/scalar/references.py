@@ -148,3 +148,55 @@ def samples(name: str, dtype: type, count: int, seed: int = 3) -> list[np.ndarra
         np.concatenate([*(part[: n // 4 * 4] for part in p), e.reshape(-1)])
         for p, e in ((x, left), (y, right))
     ]
+
+
+# --- Complex -----------------------------------------------------------------------------------
+
+COMPLEX: dict[str, Callable[..., np.ndarray]] = {
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda z: 1 / np.sqrt(z),
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "abs": np.abs,
+    "sign": lambda z: z / abs(z),
+    "multiply": np.multiply,
+    "divide": np.divide,
+}
+
+
+def complex_numbers(dtype: type, seed: int = 0, count: int = 4000) -> np.ndarray:
+    """Parts of ordinary size, and of sizes from 1e-4 to 10."""
+    rng = np.random.default_rng(seed)
+    part = np.float32 if dtype is np.complex64 else np.float64
+
+    def one() -> np.ndarray:
+        spread = rng.standard_normal(count) * 10.0 ** rng.integers(-4, 2, count)
+        return np.where(rng.random(count) < 0.5, rng.standard_normal(count) * 3, spread).astype(
+            part
+        )
+
+    z = np.empty(count, dtype)
+    z.real, z.imag = one(), one()
+    return z
+
+
+def complex_error(name: str, operands: list[np.ndarray], got: np.ndarray) -> np.ndarray:
+    """|got - want| / |want| in units of the type's epsilon; 0 where want is near overflow."""
+    info = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        want = COMPLEX[name](*[z.astype(np.clongdouble) for z in operands])
+        error = np.asarray(abs(got - want) / abs(want) / info.eps)
+    error[abs(want) > info.max / 4] = 0.0
+    return error
