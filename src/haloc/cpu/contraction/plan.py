@@ -23,6 +23,8 @@ LOCAL_BYTES = 160 << 10
 """How much of the right-hand side a unit packs for itself at a time, on the stack."""
 UNIT_BYTES = 256 << 10
 """What a unit that works at memory's speed reads of its larger operand."""
+STREAM_COLUMNS = 2048
+"""Columns of a unit that reads the right-hand side once."""
 INNER_ROWS = 8
 """Up to so many rows or columns are summed along k in vector lanes."""
 NS_PER_FLOP = 0.01
@@ -197,6 +199,8 @@ def _outer_plan(product: Product, tile: TileShape, size: int) -> Plan:
     n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * sum_size)
     n_block = _balanced(product.n, n_limit, tile.columns)
     rhs_packed = size != sum_size or not _reads_rhs(product, tile)
+    if not rhs_packed and product.m <= tile.rows:
+        return _streaming_plan(product, tile, k_block)
     local = _local_columns(product, tile, k_block, m_block)
     if local:
         n_block = _balanced(product.n, local, tile.columns)
@@ -217,6 +221,14 @@ def _outer_plan(product: Product, tile: TileShape, size: int) -> Plan:
     lhs_packed = size != sum_size or not _reads_lhs(product, tile, n_block)
     m_units, n_units = ceil(product.m / m_block), ceil(product.n / n_block)
     return Plan(tile, k_block, m_block, n_block, lhs_packed, rhs_packed, False, m_units, n_units)
+
+
+def _streaming_plan(product: Product, tile: TileShape, k_block: int) -> Plan:
+    """Few rows times a matrix read once, as it lies: wide units, so that rows are read in runs."""
+    n_block = _balanced(product.n, STREAM_COLUMNS, tile.columns)
+    lhs_packed = not _reads_lhs(product, tile, n_block)
+    n_units = ceil(product.n / n_block)
+    return Plan(tile, k_block, tile.rows, n_block, lhs_packed, False, False, 1, n_units)
 
 
 def _local_columns(product: Product, tile: TileShape, k_block: int, m_block: int) -> int:
