@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from haloc.cpu.arena import Slot
 from haloc.cpu.sequencer import STRUCTURES, Frame, Leaves, Sequencer, leaf_start
+from haloc.ir.literal import Literal
 from haloc.ir.module import HloComputation, HloInstruction
 
 
@@ -140,4 +143,19 @@ class _Target:
         self.slot = Slot(result.kind, result.place, result.size_bytes, pinned=True)
 
 
-STRUCTURES.update({"call": call, "while": while_loop, "conditional": conditional})
+def device_number(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Leaves:
+    """replica-id, partition-id: a program of one device is replica 0, partition 0."""
+    leaves = seq.constants.slots(Literal.of(np.uint32(0)))
+    seq._hold(leaves)
+    return leaves
+
+
+STRUCTURES.update(
+    {
+        "call": call,
+        "while": while_loop,
+        "conditional": conditional,
+        "replica-id": device_number,
+        "partition-id": device_number,
+    }
+)

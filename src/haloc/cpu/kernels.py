@@ -6,4 +6,5 @@ import haloc.cpu.contraction
 import haloc.cpu.custom_call.kernel
 import haloc.cpu.fft.kernel
 import haloc.cpu.linalg.kernels
+import haloc.cpu.rng_state
 import haloc.cpu.sort.kernel  # noqa: F401

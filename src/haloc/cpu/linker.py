@@ -63,7 +63,8 @@ class Linker:
 
 def _symbol(declare: str) -> str:
     """What a `declare` line declares: lines for one symbol may differ in attributes."""
-    return declare[declare.index("@") : declare.index("(")]
+    start = declare.index("@")
+    return declare[start:].partition("(")[0].partition(" ")[0]
 
 
 RUNTIME_DECLARES = (
