@@ -1,0 +1,1 @@
+"""StableHLO: the readers of its text and bytecode, and the way to HLO."""
