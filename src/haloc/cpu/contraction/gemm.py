@@ -11,7 +11,7 @@ from haloc.cpu.contraction.finish import finish_function
 from haloc.cpu.contraction.inner import inner_kernel
 from haloc.cpu.contraction.micro import Side, micro_kernel
 from haloc.cpu.contraction.pack import Panels, pack_function, run_group
-from haloc.cpu.contraction.plan import NS_PER_FLOP, NS_PER_PACKED, Plan, Product, make_plan
+from haloc.cpu.contraction.plan import NS_PER_PACKED, Plan, Product, compute_ns, make_plan
 from haloc.cpu.contraction.text import I64, Code
 from haloc.cpu.contraction.view import View
 
@@ -78,7 +78,7 @@ class _Emitter:
             phases.append(Phase(f"{PREFIX}_pack", extent, cost))
             scratch_bytes = product.batch * self.rhs_elements * self.size
         extent = product.batch * plan.units_per_batch
-        phases.append(Phase(f"{PREFIX}_compute", extent, product.flops / extent * NS_PER_FLOP))
+        phases.append(Phase(f"{PREFIX}_compute", extent, compute_ns(product, plan) / extent))
         read_types = {product.lhs.dtype, product.rhs.dtype}
         text = elements.tables(read_types, product.out.dtype) + "\n".join(parts)
         return Kernel(text, tuple(phases), tuple(self.declares), scratch_bytes=scratch_bytes)

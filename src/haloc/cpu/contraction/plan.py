@@ -28,6 +28,8 @@ STREAM_COLUMNS = 2048
 INNER_ROWS = 8
 """Up to so many rows or columns are summed along k in vector lanes."""
 NS_PER_FLOP = 0.01
+NS_PER_AMX_FLOP = 0.0015
+NS_PER_BYTE = 0.05
 NS_PER_PACKED = 0.3
 
 
@@ -150,6 +152,15 @@ def _suits_amx(product: Product, form: AmxForm) -> bool:
     )
 
 
+def compute_ns(product: Product, plan: Plan) -> float:
+    """Estimated time of all units on one thread: arithmetic's or memory's, whichever is longer."""
+    elements_moved = product.m * product.k, product.k * product.n, product.m * product.n
+    views = (product.lhs, product.rhs, product.out)
+    moved = sum(n * v.dtype.real.byte_size for n, v in zip(elements_moved, views, strict=True))
+    per_flop = NS_PER_FLOP if plan.amx is None else NS_PER_AMX_FLOP
+    return max(product.flops * per_flop, product.batch * moved * NS_PER_BYTE)
+
+
 def _is_inner(product: Product, target: Target) -> bool:
     """Whether k is contiguous in both operands and one is too small to repay packing the other."""
     views = (product.lhs, product.rhs)
@@ -195,6 +206,8 @@ def _outer_plan(product: Product, tile: TileShape, size: int) -> Plan:
     k_limit = max(64, L1_BYTES // (tile.columns * size))
     k_block = product.k if product.k <= k_limit * 3 // 2 else _balanced(product.k, k_limit, 64)
     m_limit = BLOCK_BYTES // ((k_block + 16) * size)
+    if k_block < product.k:
+        m_limit = min(m_limit, SUMS_BYTES // (tile.columns * sum_size))
     m_block = _balanced(product.m, m_limit, tile.rows)
     n_limit = 1024 if k_block == product.k else SUMS_BYTES // (m_block * sum_size)
     n_block = _balanced(product.n, n_limit, tile.columns)
