@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from haloc.codegen.kernel import PREFIX, Kernel, Phase
 
@@ -28,7 +29,7 @@ class Linker:
         name = f"i{digest}" if inline else f"k{digest}"
         if name not in self.texts:
             text = kernel.text.replace(PREFIX, name)
-            text = text.replace("define void @", "define internal void @")
+            text = re.sub(r"define +void @", "define internal void @", text)
             if inline:
                 text = text.replace(") nounwind {", ") nounwind alwaysinline {")
             self.texts[name] = text

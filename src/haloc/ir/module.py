@@ -160,6 +160,11 @@ class HloInstruction:
         return f"<{self.name} = {self.shape} {self.opcode}({operands})>"
 
 
+def _dependencies(instruction: HloInstruction) -> Iterator[HloInstruction]:
+    """What has to stand before an instruction."""
+    return iter((*instruction.operands, *instruction.control_predecessors))
+
+
 def _drop_use(operand: HloInstruction, user: HloInstruction) -> None:
     count = operand.users[user] - 1
     if count:
@@ -247,19 +252,16 @@ class HloComputation:
         """Order instructions after their operands and control predecessors, else stably."""
         done: dict[HloInstruction, None] = {}
         for start in self._instructions:
-            stack = [(start, iter(()))] if start not in done else []
-            if stack:
-                stack[0] = (start, iter((*start.operands, *start.control_predecessors)))
+            stack = [(start, _dependencies(start))] if start not in done else []
             while stack:
-                node, rest = stack[-1]
-                for dependency in rest:
+                instruction, waiting = stack[-1]
+                for dependency in waiting:
                     if dependency not in done:
-                        before = (*dependency.operands, *dependency.control_predecessors)
-                        stack.append((dependency, iter(before)))
+                        stack.append((dependency, _dependencies(dependency)))
                         break
                 else:
                     stack.pop()
-                    done[node] = None
+                    done[instruction] = None
         self._instructions = done
 
     def clone(self, name: str, module: HloModule | None = None) -> HloComputation:
@@ -348,9 +350,9 @@ class HloModule:
         """All instructions (of one opcode), callees before callers; safe under mutation."""
         for computation in self.post_order():
             for instruction in computation.instructions:
-                if opcode is None or instruction.opcode == opcode:
-                    if instruction.parent is not None:
-                        yield instruction
+                wanted = opcode is None or instruction.opcode == opcode
+                if wanted and instruction.parent is not None:
+                    yield instruction
 
     def post_order(self) -> list[HloComputation]:
         """Computations reachable from the entry, callees first, entry last.
