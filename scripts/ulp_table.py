@@ -70,7 +70,10 @@ TAIL = """
 log-plus-one stays exact for small operands, where NumPy's does not. power is e^(y log x): its
 error grows with |y log x|; logistic loses digits near its poles (odd multiples of pi i).
 
-Known differences from XLA:CPU (jaxlib 0.10.2), all others agree to rounding:
+Compared once by hand with XLA:CPU (jaxlib 0.10.2), c128 only: 2,000 ordinary operands agree within
+1e-14, relatively. Of 100 operands made of 0, -0, 1, -1, inf, -inf, nan, 100, 3 and -0.5, most agree;
+signs of zero results differ in up to 18, and values differ in 37 for atanh, 16 for asin and asinh,
+fewer for the rest, nearly all with an infinite or NaN part. Differences that were looked at:
 
 - On a branch cut the sign of a zero part chooses the side, as in C99: sqrt(-1 - 0i) is -i (XLA: i);
   so for asin, acos, asinh, acosh.
@@ -79,7 +82,11 @@ Known differences from XLA:CPU (jaxlib 0.10.2), all others agree to rounding:
 - sin, cos, sinh, cosh of a real or imaginary infinity keep an exact zero part (XLA: NaN).
 - 0 to a complex power with positive real part is 0 (XLA: NaN).
 - maximum and minimum give the operand that has a NaN part (XLA compares, and NaN loses).
+- tanh and tan of a NaN beside a zero are NaN in both parts (XLA keeps the zero).
 - Subnormals are kept (XLA:CPU flushes f32 ones).
+
+Known fault: atanh beside its poles, where the square of the imaginary part underflows
+(1 + 1e-40i in c64), is infinite and should be about 46.
 """
 
 
