@@ -177,3 +177,9 @@ def test_order_constraints_are_checked():
         check_order({"p": ["nope"]}, [])
     with pytest.raises(InternalError, match="names the unknown pass 'nope'"):
         check_order(PIPELINES, [Before("nope", "dce", why="")])
+
+
+def test_no_pass_lies_about_an_unreachable_computation():
+    text = TEXT.replace("ENTRY main", "unused {\n  ROOT u = f32[] parameter(0)\n}\n\nENTRY main")
+    for name in PASSES:
+        run_passes(parse_module(text), [name], PassOptions(check=True))

@@ -26,7 +26,8 @@ def expand(module: HloModule) -> bool:
                 instruction.computation.remove(instruction)
                 expanded = True
         if not expanded:
-            module.remove_unreachable_computations()
+            if changed:
+                module.remove_unreachable_computations()
             return changed
         changed = True
         module.sort()

@@ -29,6 +29,7 @@ from haloc.passes.fusion_group import (
     is_scalar_constant,
 )
 from haloc.passes.fusion_outline import outline
+from haloc.passes.fusion_siblings import may_merge, merge, shared_inputs
 
 FUSION_ROOTS = ("reduce", "dynamic-update-slice")
 """Ops with a loop structure of their own that take in the producers of what they read."""
@@ -45,8 +46,9 @@ def fusion(module: HloModule) -> bool:
     Users are decided before producers. A producer whose users all stand in one group joins it; one
     that costs only index arithmetic, or that is cheap and reads one array, is copied into each
     group that uses it; one that is also used elsewhere becomes a further result of a group where
-    it is computed at the same index; else it starts a group. Joining never makes a cycle, except
-    as a further result, which is therefore checked.
+    it is computed at the same index; else it starts a group. At the end, loops of the same
+    dimensions that read the same array become one. Joining never makes a cycle, except as a further
+    result or of two loops, which is therefore checked.
     """
     changed = False
     names = _new_names(module)
@@ -85,7 +87,27 @@ class Grouping:
                 self._place(instruction)
             elif instruction.opcode in FUSION_ROOTS and _may_be_root(instruction):
                 self._start(instruction)
+        self._merge_siblings()
         return self.groups
+
+    def _merge_siblings(self) -> None:
+        """One loop for loops of the same dimensions that read the same array."""
+        merged: dict[Group, Group] = {}
+        for readers in shared_inputs(self.groups).values():
+            left = _final(readers[0], merged)
+            for reader in readers[1:]:
+                right = _final(reader, merged)
+                if right is left or not may_merge(left, right, self._reaches):
+                    left = right
+                    continue
+                merge(left, right)
+                merged[right] = left
+                self.wide.pop(right, None)
+                self.wide[left] = None
+                for member in right.members:
+                    groups = [left if g is right else g for g in self.groups_of[member]]
+                    self.groups_of[member] = list(dict.fromkeys(groups))
+        self.groups = [g for g in self.groups if g not in merged]
 
     def _start(self, root: HloInstruction) -> None:
         group = Group(len(self.groups), root, self.position[root])
@@ -225,6 +247,12 @@ class Grouping:
                     seen.add(node)
                     found.append(node)
         return found
+
+
+def _final(group: Group, merged: dict[Group, Group]) -> Group:
+    while group in merged:
+        group = merged[group]
+    return group
 
 
 def _may_be_root(instruction: HloInstruction) -> bool:
