@@ -71,7 +71,7 @@ log-plus-one stays exact for small operands, where NumPy's does not. power is e^
 error grows with |y log x|; logistic loses digits near its poles (odd multiples of pi i).
 
 Compared once by hand with XLA:CPU (jaxlib 0.10.2), c128 only: 2,000 ordinary operands agree within
-1e-14, relatively. Of 100 operands made of 0, -0, 1, -1, inf, -inf, nan, 100, 3 and -0.5, most agree;
+1e-14, relatively. Of 100 operands made of 0, -0, 1, -1, inf, -inf, nan, 100, 3, -0.5, most agree;
 signs of zero results differ in up to 18, and values differ in 37 for atanh, 16 for asin and asinh,
 fewer for the rest, nearly all with an infinite or NaN part. Differences that were looked at:
 
