@@ -260,7 +260,7 @@ class Enum:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """An attribute with named fields: Struct("stablehlo.dot", {...}), see the module's docstring."""
+    """An attribute with named fields: Struct("stablehlo.dot", {...}), see above."""
 
     name: str
     fields: dict[str, Attribute]
