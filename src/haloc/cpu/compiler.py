@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import haloc.cpu.control
 import haloc.cpu.kernels  # noqa: F401  (registers the kernel emitters)
@@ -15,6 +15,7 @@ from haloc.cpu.linker import Linker
 from haloc.cpu.sequencer import Sequencer
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
+from haloc.passes.driver import PassOptions, PassReport
 from haloc.passes.pipelines import run_pipeline
 
 Progress = Callable[[str, int, int], None]
@@ -24,10 +25,12 @@ Progress = Callable[[str, int, int], None]
 @dataclass(frozen=True, slots=True)
 class CpuOptions:
     """level: LLVM effort, 0 to 3. passes: whether the HLO pipeline runs (the module must be in the
-    form the backend takes otherwise). keep_text: keep the LLVM text on the program."""
+    form the backend takes otherwise), as pass_options say. keep_text: keep the LLVM text on the
+    program. on_progress: told each stage ("passes", "kernels", "native code") as it goes on."""
 
     level: int = 2
     passes: bool = True
+    pass_options: PassOptions = field(default_factory=PassOptions)
     target: Target | None = None
     on_progress: Progress | None = None
     keep_text: bool = False
@@ -39,6 +42,7 @@ class CpuProgram:
     parameters, results: shapes of the leaves of the entry's parameters and root, in order.
     aliases: result leaf -> parameter leaf whose memory it takes over (from input_output_alias):
     the argument's block is overwritten, and the same pointer has to be given for the result.
+    pass_report: what the HLO passes did.
     arena_bytes: size of the block `run` works in; it needs no clearing and may be used by one run
     at a time.
     """
@@ -49,6 +53,7 @@ class CpuProgram:
         sequencer: Sequencer,
         code: NativeCode,
         aliases: dict[int, int],
+        pass_report: PassReport,
         text: str,
     ):
         entry = optimized.entry
@@ -57,6 +62,7 @@ class CpuProgram:
         self.result_shape = entry.root.shape
         self.results: list[Shape] = self.result_shape.leaves()
         self.aliases = aliases
+        self.pass_report = pass_report
         self.arena_bytes = sequencer.arena.size_bytes
         self.code_size_bytes = code.size_bytes
         self.constant_bytes = sequencer.constants.size_bytes
@@ -87,12 +93,13 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     progress = options.on_progress or (lambda stage, done, total: None)
     target = options.target or host_target()
     optimized = module.clone()
+    report = PassReport()
     if options.passes:
         progress("passes", 0, 1)
-        run_pipeline(optimized, "cpu")
-    progress("kernels", 0, 1)
+        run_pipeline(optimized, "cpu", options.pass_options, report)
     linker = Linker()
-    sequencer = Sequencer(target, linker)
+    total = sum(len(c) for c in optimized.post_order())
+    sequencer = Sequencer(target, linker, lambda done: progress("kernels", done, total))
     aliases = _aliases(optimized)
     sequence = sequencer.program(optimized.entry, "program", aliases)
     text = linker.text(sequence)
@@ -100,7 +107,8 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     symbols = {**pool.install(), **linker.symbols}
     code = NativeCode(text, target, symbols, options.level)
     progress("native code", 1, 1)
-    return CpuProgram(optimized, sequencer, code, aliases, text if options.keep_text else "")
+    kept = text if options.keep_text else ""
+    return CpuProgram(optimized, sequencer, code, aliases, report, kept)
 
 
 def _aliases(module: HloModule) -> dict[int, int]:

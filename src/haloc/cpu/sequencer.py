@@ -7,7 +7,7 @@ are only other names for memory (tuples, reshapes, copies) cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -39,8 +39,14 @@ class Frame:
 
 
 class Sequencer:
-    def __init__(self, target: Target, linker: Linker):
+    """on_progress is told how many instructions have been dealt with."""
+
+    def __init__(
+        self, target: Target, linker: Linker, on_progress: Callable[[int], None] | None = None
+    ):
         self.target = target
+        self.on_progress = on_progress
+        self.instructions = 0
         self.linker = linker
         self.arena = Arena()
         self.constants = ConstantPool()
@@ -198,6 +204,9 @@ class Sequencer:
 
     def _instruction(self, frame: Frame, instruction: HloInstruction) -> None:
         frame.done.add(instruction)
+        self.instructions += 1
+        if self.on_progress is not None:
+            self.on_progress(self.instructions)
         alias = ALIASES.get(instruction.opcode)
         structure = STRUCTURES.get(instruction.opcode)
         if alias is not None:

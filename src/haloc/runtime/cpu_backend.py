@@ -10,8 +10,7 @@ from haloc.cpu.compiler import CpuOptions, CpuProgram, compile_module
 from haloc.flags import CompilerOptions, Flags
 from haloc.formats.hlo_text import PrintOptions, to_text
 from haloc.ir.module import HloModule
-from haloc.passes.driver import PASSES, PassOptions, PassReport
-from haloc.passes.pipelines import run_pipeline
+from haloc.passes.driver import PASSES, PassOptions
 
 
 def compile_for_cpu(module: HloModule, options: CompilerOptions) -> CpuProgram:
@@ -24,32 +23,22 @@ def compile_for_cpu(module: HloModule, options: CompilerOptions) -> CpuProgram:
     if level < 0:
         warnings.warn(f"xla_backend_optimization_level={level} is taken as 0", stacklevel=2)
         level = 0
-    own_passes = bool(flags.xla_disable_hlo_passes) or flags.debug >= 3
-    if own_passes:
-        module = module.clone()
-        _run_passes(module, options)
     program = compile_module(
         module,
         CpuOptions(
             level=level,
-            passes=not own_passes,
+            pass_options=PassOptions(
+                disable=_disabled(flags), dump=_show if flags.debug >= 5 else None
+            ),
             on_progress=options.on_progress,
             keep_text=flags.debug >= 6,
         ),
     )
+    if flags.debug >= 3:
+        print(program.pass_report, file=sys.stderr)
     if flags.debug >= 6:
         print(program.text, file=sys.stderr)
     return program
-
-
-def _run_passes(module: HloModule, options: CompilerOptions) -> None:
-    flags = options.flags
-    options.on_progress("passes", 0, 1)
-    pass_options = PassOptions(disable=_disabled(flags), dump=_show if flags.debug >= 5 else None)
-    report = PassReport()
-    run_pipeline(module, "cpu", pass_options, report)
-    if flags.debug >= 3:
-        print(report, file=sys.stderr)
 
 
 def _disabled(flags: Flags) -> str:
