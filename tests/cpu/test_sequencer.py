@@ -29,23 +29,24 @@ def agrees(text, *arguments):
 X = np.arange(6, dtype=np.float32)
 
 
-def test_a_chain_of_updates_needs_no_arena():
+def test_a_chain_needs_little_arena():
     """Elementwise results go over dying operands, the last one to the result."""
-    text = """
-    HloModule m
-    ENTRY e {
-      x = f32[100000] parameter(0)
-      a = f32[100000] sine(x)
-      b = f32[100000] sort(a), dimensions={0}, to_apply={less}
-      ROOT c = f32[100000] negate(b)
-    }
-    """.replace(", to_apply={less}", ", to_apply=less").replace(
-        "ENTRY",
-        "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT l = pred[] compare(a, b), direction=LT }\nENTRY",
-        1,
+    program = compile_module(
+        parse_module("""
+        HloModule m
+        less {
+          a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          ROOT l = pred[] compare(a, b), direction=LT
+        }
+        ENTRY e {
+          x = f32[100000] parameter(0)
+          a = f32[100000] sine(x)
+          b = f32[100000] sort(a), dimensions={0}, to_apply=less
+          ROOT c = f32[100000] negate(b)
+        }""")
     )
-    program = compile_module(parse_module(text))
-    # one buffer for what lives between kernels, and the sort's scratch
+    # One buffer for what lives between kernels, and the sort's scratch.
     assert program.arena_bytes < 6 * 400_000
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-
+from haloc.analysis.reducers import is_repeatable
 from haloc.codegen.builder import Region
 from haloc.codegen.elemental import LOOPED, Elements, emit_region
 from haloc.codegen.index import Affine
 from haloc.codegen.scalar import LlvmValue
-from haloc.interpreter import Interpreter
 from haloc.ir.dtype import F32, DType
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ops.table import Elementwise, attr, op
@@ -222,35 +220,6 @@ def combiner(elements: Elements, region: HloComputation) -> tuple[Combine, DType
 
         return combine, (F32 if narrow else None)
     return lambda x, y: emit_region(scalar, region, [*x, *y]), None
-
-
-def is_repeatable(reduce: HloInstruction) -> bool:
-    """Whether the initial value may be combined in more than once: region(init, init) == init.
-
-    True for every identity (0 of add, -inf of maximum, ...) and for argmax-like reducers. The
-    initial values must be constants, and the region made of elementwise ops.
-    """
-    inits = reduce.operands[len(reduce.operands) // 2 :]
-    sources = [_constant_source(i) for i in inits]
-    if any(s is None for s in sources):
-        return False
-    values = [s.attrs["literal"].array.reshape(()) for s in sources if s is not None]
-    region = reduce.attrs["to_apply"]
-    if not all(
-        isinstance(op(i).lower, Elementwise) or i.opcode in ("parameter", "constant", "tuple")
-        for i in region.instructions
-    ):
-        return False
-    result = Interpreter().call(region, [*values, *values])
-    results = result if isinstance(result, tuple) else (result,)
-    return all(np.asarray(r).tobytes() == v.tobytes() for r, v in zip(results, values, strict=True))
-
-
-def _constant_source(instruction: HloInstruction) -> HloInstruction | None:
-    """The scalar constant an instruction stands for, through fusion parameters; or None."""
-    if instruction.opcode == "constant":
-        return instruction
-    return None
 
 
 # --- Values and registers ----------------------------------------------------------------------

@@ -14,6 +14,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     fusion,
     layout_normalization,
     optimization_barrier_expander,
+    tree_reduction_rewriter,
     while_loop_invariant_code_motion,
     while_loop_simplifier,
     zero_sized_elimination,
@@ -55,6 +56,7 @@ CPU: Pipeline = [
     *CANONICAL,
     "optimization-barrier-expander",
     "tuple-simplifier",
+    "tree-reduction-rewriter",
     "dce",
     "fusion",
     "dce",
@@ -72,6 +74,14 @@ ORDER = [
         "layout-normalization", "fusion", why="generated loops take every array to be row-major"
     ),
     Before("expand", "fusion", why="fusion and code generation know no ops that are expanded"),
+    Before(
+        "algebraic-simplifier",
+        "tree-reduction-rewriter",
+        why="a simplifier may join two reductions into one",
+    ),
+    Before(
+        "tree-reduction-rewriter", "fusion", why="fusion takes the reshapes into the reductions"
+    ),
     Before("zero-sized-elimination", "fusion", why="a loop has at least one element to compute"),
     Before("call-inliner", "fusion", why="a kernel cannot reach across a call"),
     Before("optimization-barrier-expander", "fusion", why="a barrier ends every fusion"),
