@@ -60,7 +60,14 @@ def test_a_chain_needs_little_arena():
     ],
 )
 def test_parameters_and_repeats_as_results(root):
-    text = f"HloModule m\nENTRY e {{ x = f32[6] parameter(0) y = f32[6] parameter(1) s = f32[6] add(x, y) ROOT t = {root} }}"
+    text = f"""
+    HloModule m
+    ENTRY e {{
+      x = f32[6] parameter(0)
+      y = f32[6] parameter(1)
+      s = f32[6] add(x, y)
+      ROOT t = {root}
+    }}"""
     agrees(text, X, X[::-1].copy())
 
 

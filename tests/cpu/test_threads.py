@@ -8,7 +8,11 @@ from haloc.cpu.compiler import compile_module
 from haloc.formats.hlo_text import parse_module
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
-LESS = "less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = pred[] compare(a, b), direction=LT }"
+LESS = """less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=LT
+}"""
 
 PROGRAMS = {
     "elementwise, with a tail": (

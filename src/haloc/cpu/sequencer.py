@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from haloc.codegen.kernel import KERNELS, PREFIX, Kernel
+from haloc.codegen.kernel import KERNELS, Kernel
 from haloc.codegen.loops import emit_loop_kernel
 from haloc.codegen.target import Target
 from haloc.cpu.arena import Arena, Slot
@@ -250,12 +250,12 @@ class Sequencer:
     def _run(self, kernel: Kernel, buffers: Leaves) -> None:
         """Calls of a kernel's phases, on this thread or through the pool."""
         self.kernels += 1
-        name = self.linker.add(kernel, inline=self.loop_depth > 0)
+        names = self.linker.add(kernel, inline=self.loop_depth > 0)
         scratch = self.arena.allocate(kernel.scratch_bytes) if kernel.scratch_bytes else None
         pointers = [self.pointer(b) for b in buffers]
         pointers.append("null" if scratch is None else self.pointer(scratch))
         for phase in kernel.phases:
-            symbol = phase.symbol.replace(PREFIX, name)
+            symbol = names[phase.symbol]
             size = grain(phase)
             if size is None:
                 arguments = ", ".join(f"ptr {p}" for p in pointers)

@@ -1,0 +1,71 @@
+"""Functions are named by content: what is equal stands once."""
+
+from haloc.codegen.kernel import Kernel, Phase
+from haloc.cpu.linker import Linker, grain
+
+TEMPLATE = """define void @KERNEL.run(ptr %b0, ptr %scratch, i64 %begin, i64 %end) nounwind {{
+  call void @KERNEL.step(ptr %b0)
+  call void @KERNEL.step_more(ptr %b0)
+  store i64 {number}, ptr %b0
+  ret void
+}}
+
+define internal void @KERNEL.step(ptr %p) nounwind {{
+  ret void
+}}
+
+define  void @KERNEL.step_more(ptr %p) nounwind {{
+  %v = load i64, ptr @KERNEL.table
+  call void @KERNEL.step(ptr %p)
+  ret void
+}}
+
+@KERNEL.table = internal constant i64 7
+"""
+
+
+def kernel(number):
+    return Kernel(TEMPLATE.format(number=number), (Phase("KERNEL.run"),))
+
+
+def test_equal_kernels_are_one():
+    linker = Linker()
+    assert linker.add(kernel(1)) == linker.add(kernel(1))
+    assert len(linker.texts) == 4
+
+
+def test_different_kernels_share_their_functions():
+    linker = Linker()
+    one, two = linker.add(kernel(1)), linker.add(kernel(2))
+    assert one["KERNEL.run"] != two["KERNEL.run"]
+    assert one["KERNEL.step_more"] == two["KERNEL.step_more"]
+    assert len(linker.texts) == 5
+
+
+def test_no_placeholder_is_left_and_all_is_internal():
+    linker = Linker()
+    names = linker.add(kernel(1))
+    text = linker.text("")
+    assert "KERNEL" not in text
+    assert text.count("define internal void @k") == 3
+    run = linker.texts[names["KERNEL.run"]]
+    assert f"call void @{names['KERNEL.step']}(ptr %b0)" in run
+    assert f"call void @{names['KERNEL.step_more']}(ptr %b0)" in run
+
+
+def test_functions_that_call_each_other():
+    text = (
+        "define void @KERNEL.a(ptr %p) {\n  call void @KERNEL.b(ptr %p)\n  ret void\n}\n"
+        "define void @KERNEL.b(ptr %p) {\n  call void @KERNEL.a(ptr %p)\n  ret void\n}\n"
+    )
+    linker = Linker()
+    names = linker.add(Kernel(text, (Phase("KERNEL.a"),)))
+    assert "KERNEL" not in linker.text("")
+    assert f"@{names['KERNEL.a']}(" in linker.texts[names["KERNEL.b"]]
+    assert f"@{names['KERNEL.b']}(" in linker.texts[names["KERNEL.a"]]
+
+
+def test_small_phases_stay_on_the_calling_thread():
+    assert grain(Phase("f", 1, 1e9)) is None
+    assert grain(Phase("f", 100, 10.0)) is None
+    assert grain(Phase("f", 1000, 1000.0)) == 15
