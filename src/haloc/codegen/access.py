@@ -26,12 +26,15 @@ class Access:
     transposed: a group along which some buffer is contiguous, while along the last it is not; or
     None.
     pointwise: base registers of the buffers that are only read at the element being written.
+    scattered: elements of the last group are not neighbours in the result (an update whose minor
+    dimension has one element).
     """
 
     groups: tuple[tuple[int, ...], ...]
     row_reduction: bool
     transposed: int | None
     pointwise: frozenset[str]
+    scattered: bool
 
 
 class _ProbeScalar(ElementScalar):
@@ -128,7 +131,9 @@ def find_access(
             if offset.terms.get(atoms[group[-1]]) == 1:
                 transposed = number
     pointwise = frozenset(b for b, keys in elements.offsets_of.items() if keys == {written.key})
-    return Access(tuple(groups), minor in elements.row_atoms, transposed, pointwise)
+    scattered = minor is not None and written.terms.get(minor, 0) != 1
+    row_reduction = minor in elements.row_atoms
+    return Access(tuple(groups), row_reduction, transposed, pointwise, scattered)
 
 
 def _merge(

@@ -34,6 +34,7 @@ class ElementScalar(LlvmScalar):
     def __init__(self, builder: Builder, target: Target):
         super().__init__(builder, target)
         self.space = IndexSpace(builder)
+        self._first_lane_masks: set[str] = set()
 
     def true(self) -> LlvmValue:
         return LlvmValue(PRED, 1, const("i1", "true"))
@@ -112,7 +113,18 @@ class ElementScalar(LlvmScalar):
         size = self.builder.splat(const("i64", max(high - low, 0)), width)
         t = vector("i1", width)
         inside = self.builder.op(t, f"icmp ult {shifted.type} {{0}}, {{1}}", shifted, size)
+        is_lane_number = index.terms == {self.space.lane: 1}
+        if is_lane_number and low <= index.constant == high - 1:
+            self._first_lane_masks.add(inside.ref)
         return LlvmValue(PRED, width, inside)
+
+    def store(self, value: LlvmValue, pointer: Reg, mask: LlvmValue | None = None) -> None:
+        """As in `Memory`. A mask of lane 0 alone is a scalar store, for speed and because LLVM 22
+        widens the truncating masked stores of narrow types that have one constant lane: it writes
+        behind the element."""
+        if mask is not None and mask.reg.ref in self._first_lane_masks and value.width > 1:
+            value, mask = self.extract(value, 0), None
+        super().store(value, pointer, mask)
 
 
 @dataclass(frozen=True, slots=True)

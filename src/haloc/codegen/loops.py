@@ -73,7 +73,7 @@ class LoopKernel:
         return Plan(access, sizes, width, self._cost_ns())
 
     def _width(self, access: Access, sizes: tuple[int, ...]) -> int:
-        if access.row_reduction or not sizes or sizes[-1] < 2:
+        if access.row_reduction or access.scattered or not sizes or sizes[-1] < 2:
             return 1
         dtypes = {s.dtype for s in (*self.input_shapes, *self.output_shapes) if s.is_array}
         width = self.target.lanes(max(register_bytes(d) for d in dtypes))

@@ -64,7 +64,10 @@ class NativeCode:
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     """Generated code is already vectorised, hoisted and value-numbered: only clean up, and inline
-    what is marked so. LLVM's standard pipelines take ten times as long and gain nothing here."""
+    what is marked so. LLVM's standard pipelines take ten times as long and gain nothing here.
+
+    No NewGVN, the one value numbering that llvmlite offers by itself: it miscompiles nested loops.
+    """
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     manager = llvm.create_new_module_pass_manager()
     manager.add_always_inliner_pass()
@@ -72,7 +75,6 @@ def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     manager.add_simplify_cfg_pass()
     manager.add_instruction_combine_pass()
     manager.add_loop_rotate_pass()
-    manager.add_new_gvn_pass()
     manager.add_dead_store_elimination_pass()
     manager.add_simplify_cfg_pass()
     manager.run(module, builder)
