@@ -1,0 +1,302 @@
+"""Decoders of VHLO's attributes and types, by code. They give StableHLO's forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haloc.formats.stablehlo.bytecode.builtin import (
+    DYNAMIC,
+    Bounds,
+    element_name,
+    ranked_with,
+    read_dims,
+    tensor_element,
+)
+from haloc.formats.stablehlo.bytecode.cursor import ByteCursor
+from haloc.formats.stablehlo.bytecode.entries import ABSENT, Decoder, Entries, describe
+from haloc.formats.stablehlo.bytecode.numbers import (
+    dense_elements,
+    integer_bits,
+    read_float,
+    read_integer,
+)
+from haloc.formats.stablehlo.mlir import (
+    Buffer,
+    DenseElements,
+    Enum,
+    Float,
+    Function,
+    Future,
+    Integer,
+    OtherType,
+    Quantized,
+    RankedTensor,
+    Scalar,
+    SdyAxis,
+    SdyMesh,
+    Struct,
+    SymbolRef,
+    Token,
+    Tuple,
+    UnrankedTensor,
+)
+
+# --- Attributes ----------------------------------------------------------------------------------
+
+
+def _enum(kind: str, *names: str) -> Decoder:
+    values = [Enum(kind, name) for name in names]
+
+    def read(cursor: ByteCursor, entries: Entries) -> Enum:
+        number = cursor.varint(f"a {kind}")
+        if number >= len(values):
+            cursor.fail(f"{kind} {number}, expected 0 to {len(values) - 1}")
+        return values[number]
+
+    return read
+
+
+def _boolean(cursor: ByteCursor, entries: Entries) -> bool:
+    value = cursor.varint("a boolean")
+    if value > 1:
+        cursor.fail(f"boolean {value}, expected 0 or 1")
+    return bool(value)
+
+
+def _dictionary(cursor: ByteCursor, entries: Entries) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(cursor.count("dictionary entries")):
+        name = entries.read_a(cursor, str, "a name")
+        found[name] = entries.read_attribute(cursor)
+    return found
+
+
+def _float(cursor: ByteCursor, entries: Entries) -> Float:
+    name = element_name(cursor, entries.read_type(cursor))
+    return Float(read_float(cursor, name), name)
+
+
+def _integer(cursor: ByteCursor, entries: Entries) -> Integer:
+    name = element_name(cursor, entries.read_type(cursor))
+    return Integer(read_integer(cursor, name), name)
+
+
+def _alias(cursor: ByteCursor, entries: Entries) -> Struct:
+    fields = {
+        "output_tuple_indices": cursor.signed_list("output_tuple_indices"),
+        "operand_index": cursor.svarint("an operand_index"),
+        "operand_tuple_indices": cursor.signed_list("operand_tuple_indices"),
+    }
+    return Struct("stablehlo.output_operand_alias", fields)
+
+
+def _tensor(cursor: ByteCursor, entries: Entries) -> DenseElements:
+    start = cursor.pos
+    type = entries.read_type(cursor)
+    if not isinstance(type, RankedTensor):
+        cursor.fail(f"found {describe(type)}, expected a tensor type", start)
+    return dense_elements(cursor, type, cursor.blob("elements"))
+
+
+def _bounds(cursor: ByteCursor, entries: Entries) -> Bounds:
+    return Bounds(None if b == DYNAMIC else b for b in cursor.signed_list("bounds"))
+
+
+def _accuracy(cursor: ByteCursor, entries: Entries) -> Struct:
+    fields = {
+        "atol": read_float(cursor, "f64"),
+        "rtol": read_float(cursor, "f64"),
+        "ulps": cursor.svarint("ulps"),
+        "mode": entries.read_a(cursor, Enum, "a result accuracy mode"),
+    }
+    return Struct("stablehlo.result_accuracy", fields)
+
+
+def _api_version(cursor: ByteCursor, entries: Entries) -> Integer:
+    return Integer(cursor.varint("a custom call's API version"), "i32")
+
+
+def _sub_axis(cursor: ByteCursor, entries: Entries) -> tuple[int, int]:
+    return cursor.svarint("a pre_size"), cursor.svarint("a size")
+
+
+def _axis(cursor: ByteCursor, entries: Entries) -> SdyAxis:
+    name = entries.read_a(cursor, str, "an axis name")
+    if not cursor.varint("whether the axis is a part of one"):
+        return SdyAxis(name)
+    part = entries.read_a(cursor, tuple, "a part of an axis")
+    if len(part) != 2 or not all(isinstance(p, int) for p in part):
+        cursor.fail(f"found {describe(part)}, expected a part of an axis")
+    return SdyAxis(name, *part)
+
+
+def _mesh_axes(cursor: ByteCursor, entries: Entries) -> Struct:
+    mesh = entries.read_a(cursor, (SdyMesh, str), "a mesh or its name")
+    axes = entries.read_a(cursor, tuple, "axes")
+    if not all(isinstance(a, SdyAxis) for a in axes):
+        cursor.fail(f"found {describe(axes)}, expected axes")
+    named = SymbolRef(mesh) if isinstance(mesh, str) else mesh
+    return Struct("stablehlo.replica_group_mesh_axes", {"mesh": named, "axes": axes})
+
+
+def _mesh_axis(cursor: ByteCursor, entries: Entries) -> tuple[str, int]:
+    return entries.read_a(cursor, str, "an axis name"), cursor.svarint("an axis size")
+
+
+def _mesh(cursor: ByteCursor, entries: Entries) -> SdyMesh:
+    axes = entries.read_a(cursor, tuple, "mesh axes")
+    is_pair = [isinstance(a, tuple) and len(a) == 2 and isinstance(a[0], str) for a in axes]
+    if not all(is_pair):
+        cursor.fail(f"found {describe(axes)}, expected mesh axes")
+    ids = entries.read_optional_attribute(cursor)
+    if ids is ABSENT:
+        return SdyMesh(axes)
+    if not isinstance(ids, DenseElements) or ids.array.dtype.kind != "i":
+        cursor.fail(f"found {describe(ids)}, expected device ids")
+    return SdyMesh(axes, tuple(ids.array.ravel().tolist()))
+
+
+ATTRIBUTES: dict[int, Decoder] = {
+    1: lambda c, e: e.read_attributes(c),
+    2: _boolean,
+    3: _enum("comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
+    4: _enum("comparison_type", "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    5: _api_version,
+    6: _dictionary,
+    7: _enum("fft_type", "FFT", "IFFT", "RFFT", "IRFFT"),
+    8: _float,
+    9: _integer,
+    10: _alias,
+    11: _enum("precision", "DEFAULT", "HIGH", "HIGHEST"),
+    12: _enum("rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX"),
+    13: _enum("rng_distribution", "UNIFORM", "NORMAL"),
+    14: lambda c, e: e.read_string(c),
+    15: _tensor,
+    16: _enum("transpose", "TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    17: lambda c, e: e.read_type(c),
+    18: _bounds,
+    19: _enum("result_accuracy_mode", "DEFAULT", "HIGHEST", "TOLERANCE"),
+    20: _accuracy,
+    21: _sub_axis,
+    22: _axis,
+    23: _mesh_axes,
+    24: _mesh_axis,
+    25: _mesh,
+}
+
+# --- Types ---------------------------------------------------------------------------------------
+
+
+def _complex(cursor: ByteCursor, entries: Entries) -> Scalar:
+    return Scalar(f"complex<{element_name(cursor, entries.read_type(cursor))}>")
+
+
+def _ranked(cursor: ByteCursor, entries: Entries) -> RankedTensor:
+    dims = read_dims(cursor)
+    return RankedTensor(dims, tensor_element(cursor, entries.read_type(cursor)))
+
+
+def _ranked_encoded(cursor: ByteCursor, entries: Entries) -> RankedTensor:
+    encoding = entries.read_attribute(cursor)
+    dims = read_dims(cursor)
+    if isinstance(encoding, Bounds) and len(encoding) not in (0, len(dims)):
+        cursor.fail(f"{len(encoding)} bounds of {len(dims)} dimensions")
+    return ranked_with(dims, tensor_element(cursor, entries.read_type(cursor)), encoding)
+
+
+def _buffer(cursor: ByteCursor, entries: Entries) -> Buffer:
+    dims = read_dims(cursor)
+    return Buffer(dims, element_name(cursor, entries.read_type(cursor)))
+
+
+def _storage(cursor: ByteCursor, entries: Entries) -> tuple[str, str]:
+    """The storage type, spelt by the sign flag, and the expressed type."""
+    is_signed = cursor.varint("quantization flags") & 1
+    storage = element_name(cursor, entries.read_type(cursor))
+    bits = integer_bits(storage)
+    if bits is None or bits == 0:
+        cursor.fail(f"storage of type {storage}, expected an integer type")
+    expressed = element_name(cursor, entries.read_type(cursor))
+    return f"{'' if is_signed else 'u'}i{bits}", expressed
+
+
+def _limits(storage: str, low: int, high: int) -> tuple[int | None, int | None]:
+    """Storage limits, None for those of the type itself."""
+    bits = integer_bits(storage) or 1
+    signed = not storage.startswith("u")
+    if (low, high) == (-(1 << bits - 1) if signed else 0, (1 << bits - signed) - 1):
+        return None, None
+    return low, high
+
+
+def _quantized(cursor: ByteCursor, entries: Entries) -> Quantized:
+    storage, expressed = _storage(cursor, entries)
+    scale = read_float(cursor, "f64")
+    zero_point = cursor.svarint("a zero point")
+    limits = _limits(storage, cursor.svarint("a storage limit"), cursor.svarint("a storage limit"))
+    return Quantized(storage, expressed, (scale,), (zero_point,), None, *limits)
+
+
+def _quantized_per_axis(cursor: ByteCursor, entries: Entries) -> Quantized:
+    storage, expressed = _storage(cursor, entries)
+    axis = cursor.varint("an axis")
+    limits = _limits(storage, cursor.svarint("a storage limit"), cursor.svarint("a storage limit"))
+    scales = [read_float(cursor, "f64") for _ in range(cursor.count("scales"))]
+    zero_points = cursor.signed_list("zero points")
+    if len(scales) != len(zero_points):
+        cursor.fail(f"{len(scales)} scales but {len(zero_points)} zero points")
+    return Quantized(storage, expressed, tuple(scales), zero_points, axis, *limits)
+
+
+def _scalar(name: str) -> Decoder:
+    return lambda cursor, entries: Scalar(name)
+
+
+_SCALARS = {
+    0: "i1",
+    2: "bf16",
+    3: "f16",
+    4: "f32",
+    5: "f64",
+    6: "f8E4M3FN",
+    7: "f8E5M2",
+    9: "index",
+    10: "i4",
+    11: "i8",
+    12: "i16",
+    13: "i32",
+    14: "i64",
+    15: "ui4",
+    16: "ui8",
+    17: "ui16",
+    18: "ui32",
+    19: "ui64",
+    27: "f8E4M3FNUZ",
+    28: "f8E5M2FNUZ",
+    29: "f8E4M3B11FNUZ",
+    31: "i2",
+    32: "ui2",
+    34: "tf32",
+    35: "f8E4M3",
+    36: "f8E3M4",
+    37: "f4E2M1FN",
+    38: "f6E2M3FN",
+    39: "f6E3M2FN",
+    40: "f8E8M0FNU",
+}
+
+TYPES: dict[int, Decoder] = {code: _scalar(name) for code, name in _SCALARS.items()} | {
+    1: _complex,
+    8: lambda c, e: Function(e.read_types(c), e.read_types(c)),
+    20: _ranked,
+    21: _ranked_encoded,
+    22: lambda c, e: Token(),
+    23: lambda c, e: Tuple(e.read_types(c)),
+    24: _quantized,
+    25: lambda c, e: UnrankedTensor(tensor_element(c, e.read_type(c))),
+    26: lambda c, e: OtherType("!shape.witness"),
+    30: _quantized_per_axis,
+    33: lambda c, e: ABSENT,
+    41: _buffer,
+    42: lambda c, e: Future(e.read_types(c)),
+}
