@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+from jaxlib._hlo import hlo_module_from_text
 
 from haloc import interpreter, xla_client
 from haloc.formats.hlo_text import parse_module, to_text
+from tests.formats.compare import differences
 
 TOLERANCE = {
     # (relative, absolute): a few units in the last place, times what a short sum loses.
@@ -38,10 +40,18 @@ def check(function, arguments, scale: float = 1.0) -> None:
     text = hlo_of(function, arguments)
     wanted = flat(jax.jit(function)(*arguments))
     module = parse_module(text)
-    printed = to_text(module)
-    assert to_text(parse_module(printed)) == printed
+    check_round_trip(module)
     assert_close("interpreter", flat(interpreter.run(module, list(arguments))), wanted, scale)
     assert_close("native", run_native(text, arguments), wanted, scale)
+
+
+def check_round_trip(module) -> None:
+    """What haloc prints, it reads back as the same module, and XLA's own parser takes it."""
+    printed = to_text(module)
+    again = parse_module(printed)
+    assert differences(module, again) == []
+    assert to_text(again) == printed
+    hlo_module_from_text(printed)
 
 
 def run_native(text: str, arguments) -> list[np.ndarray]:

@@ -284,5 +284,6 @@ MODELS: dict[str, tuple[Callable, float, float]] = {
 }
 """name -> (maker of (function, arguments) for a dtype, relative error allowed in f32, in bf16).
 
-The error is ||got - wanted|| / ||wanted||: of each result in f32, of all together in bf16. bf16 keeps 8 bits, XLA keeps more between
-the operations it fuses, and a chain of layers multiplies the difference."""
+The error is ||got - wanted|| / ||wanted||: of each result in f32, of all together in bf16. bf16
+keeps 8 bits, XLA keeps more between the operations it fuses, and a chain of layers multiplies the
+difference."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from haloc import interpreter
-from haloc.formats.hlo_text import parse_module, to_text
-from tests.conformance.compare import flat, hlo_of, run_native
+from haloc.formats.hlo_text import parse_module
+from tests.conformance.compare import check_round_trip, flat, hlo_of, run_native
 from tests.conformance.models import MODELS
 
 
@@ -34,8 +34,7 @@ def test_model(name, dtype):
         wanted = flat(jax.jit(function)(*arguments))
     leaves = flat(arguments)
     module = parse_module(text)
-    printed = to_text(module)
-    assert to_text(parse_module(printed)) == printed
+    check_round_trip(module)
     results = {
         "native": run_native(text, leaves),
         "interpreter": flat(interpreter.run(module, leaves)),
