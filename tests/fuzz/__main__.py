@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import traceback
+from collections.abc import Iterable
 
 from haloc.formats.hlo_text import PrintOptions, to_text
 from tests.fuzz.generate import random_arguments, random_module
@@ -29,6 +30,11 @@ def failure(seed: int) -> str:
         text = str(error).splitlines()[0] if str(error) else ""
         return f"{type(error).__name__}: {text}  [{frames.filename}:{frames.lineno}]"
     return ""
+
+
+def run_seeds(seeds: Iterable[int]) -> list[str]:
+    """A line for each failing seed."""
+    return [f"seed {seed}: {found}" for seed in seeds if (found := failure(seed))]
 
 
 def main() -> int:

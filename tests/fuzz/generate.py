@@ -108,7 +108,7 @@ def _has_arrays(shape: Shape) -> bool:
 
 
 def _random_region(graph: FuzzGraph, name: str, count: int) -> tuple[HloComputation, list[Shape]]:
-    """(a computation of `count` random ops whose root is its last array, its parameters' shapes)."""
+    """(a computation of `count` random ops, its last array the root; its parameters' shapes)."""
     outer, graph.computation = graph.computation, graph.module.add_computation(name)
     region = graph.computation
     for _ in range(count):

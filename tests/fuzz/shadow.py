@@ -31,9 +31,11 @@ UNITS = 4.0
 SLACK = 8.0
 
 _SUMS = (Structure.REDUCTION, Structure.CONTRACTION, Structure.LIBRARY, Structure.UPDATE)
-_EXACT = frozenset(
-    ["abs", "negate", "sign", "select", "compare", "maximum", "minimum", "clamp", "floor", "ceil", "round-nearest-even", "round-nearest-afz", "real", "imag", "complex", "copy", "and", "or", "xor", "not", "is-finite", "bitcast-convert"]
-)
+_EXACT_NAMES = """
+abs negate sign select compare maximum minimum clamp floor ceil round-nearest-even
+round-nearest-afz real imag complex copy and or xor not is-finite bitcast-convert
+"""
+_EXACT = frozenset(_EXACT_NAMES.split())
 """Elementwise ops whose results do not depend on how one rounds."""
 
 
