@@ -3,7 +3,8 @@
 Attributes are a plain dict keyed by their HLO text spelling ("dimensions", "to_apply",
 "slice_sizes"); values are immutable and hashable, except that an attribute naming computations
 holds the `HloComputation` itself (or a tuple of them). Two attributes have no `key=` in text:
-"literal" of a constant (a `Literal`) and "parameter_number" of a parameter. Change operands, users
+"literal" of a constant (a `Literal`) and "parameter_number" of a parameter. `proto_extra` holds
+the encoded fields of a proto that have no place here, to be written back into protos. Change operands, users
 and roots only through the methods here.
 """
 
@@ -31,6 +32,7 @@ class HloInstruction:
         "operands",
         "origin",
         "parent",
+        "proto_extra",
         "shape",
         "sharding",
         "users",
@@ -58,6 +60,7 @@ class HloInstruction:
         self.frontend_attributes: dict[str, str] = {}
         self.backend_config: str = ""
         self.origin: str = ""
+        self.proto_extra: bytes = b""
         for operand in self.operands:
             operand.users[self] = operand.users.get(self, 0) + 1
 
@@ -177,7 +180,7 @@ class HloComputation:
     """A named, ordered set of instructions with a root. Instructions stand after their operands
     whenever a pass has finished; `sort()` restores that order."""
 
-    __slots__ = ("_instructions", "execution_thread", "module", "name", "root")
+    __slots__ = ("_instructions", "execution_thread", "module", "name", "proto_extra", "root")
 
     def __init__(self, name: str):
         self.name = name
@@ -185,6 +188,7 @@ class HloComputation:
         self.root: HloInstruction = None  # type: ignore[assignment]  # set by the builder
         self.module: HloModule | None = None
         self.execution_thread = ""
+        self.proto_extra = b""
 
     @property
     def instructions(self) -> list[HloInstruction]:
@@ -277,6 +281,7 @@ class HloComputation:
             new.control_predecessors = tuple(mapping[p] for p in old.control_predecessors)
             mapping[old] = copy.add(new, name=old.name)
         copy.root = mapping[self.root]
+        copy.proto_extra = self.proto_extra
         return copy
 
     def __repr__(self) -> str:
@@ -290,6 +295,7 @@ def copy_annotations(source: HloInstruction, target: HloInstruction) -> None:
     target.frontend_attributes = source.frontend_attributes
     target.backend_config = source.backend_config
     target.origin = source.origin
+    target.proto_extra = source.proto_extra
 
 
 class HloModule:
@@ -312,6 +318,7 @@ class HloModule:
         self.entry: HloComputation = None  # type: ignore[assignment]  # set by the builder
         self.header: dict[str, Any] = {}
         self.tables: dict[str, list[str]] = {}
+        self.proto_extra: bytes = b""
         self.unsorted: set[HloComputation] = set()
         self._names: dict[str, int] = {}
 
@@ -412,6 +419,7 @@ class HloModule:
                     ):
                         instruction.attrs[key] = tuple(mapping[v] for v in value)
         copy.entry = mapping[self.entry]
+        copy.proto_extra = self.proto_extra
         copy.header = dict(self.header)
         copy.tables = {k: list(v) for k, v in self.tables.items()}
         return copy

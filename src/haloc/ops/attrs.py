@@ -1,7 +1,8 @@
 """Attribute values and their codecs: one codec serves every written form of an attribute.
 
 A codec's `parse` reads the value after `key=` from a cursor and leaves the cursor behind it;
-`format` writes the text that `parse` reads back.
+`format` writes the text that `parse` reads back. `from_proto` and `to_proto` do the same for the
+attribute's field in HloInstructionProto; which field that is, the op's row says (`Attr.proto`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, ClassVar
 
+import numpy as np
+
+from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.module import HloComputation
 from haloc.ir.shape import Shape
 from haloc.ops.codec import (
     INTS,
     WORD,
+    AsIs,
+    AsList,
     Codec,
+    ProtoReader,
+    ProtoWriter,
     TextCursor,
     TokenCursor,
     commas,
@@ -64,7 +73,7 @@ _FLOAT = re.compile(r"-?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Int:
+class Int(AsIs):
     """int: `index=0`."""
 
     def parse(self, cursor: TextCursor) -> int:
@@ -75,8 +84,12 @@ class Int:
 
 
 @dataclass(frozen=True, slots=True)
-class Float:
-    """float: `epsilon=0.001`."""
+class Float(AsIs):
+    """float: `epsilon=0.001`. Protos hold it in 32 bits: what is read is the shortest number that
+    rounds to them, as in text."""
+
+    def from_proto(self, data: float, reader: ProtoReader) -> float:
+        return float(str(np.float32(data)))
 
     def parse(self, cursor: TextCursor) -> float:
         found = cursor.match(_FLOAT)
@@ -88,7 +101,7 @@ class Float:
 
 
 @dataclass(frozen=True, slots=True)
-class Bool:
+class Bool(AsIs):
     """bool: `is_stable=true`."""
 
     def parse(self, cursor: TextCursor) -> bool:
@@ -105,9 +118,34 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """str, a bare word out of `allowed` (any, when empty): `direction=LT`, `kind=kLoop`."""
+    """str, a bare word out of `allowed` (any, when empty): `direction=LT`, `kind=kLoop`.
+
+    enum: the word for each number of the proto's enumeration ("" for a number that means none);
+    empty where the proto, too, has the word.
+    """
 
     allowed: tuple[str, ...] = ()
+    enum: tuple[str, ...] = ()
+
+    @property
+    def proto_zero(self) -> Any:
+        return 0 if self.enum else ""
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> str:
+        if self.enum:
+            if not 0 <= data < len(self.enum):
+                reader.fail(f"{data} is no number of {', '.join(filter(None, self.enum))}")
+            return self.enum[data]
+        if self.allowed and data not in self.allowed:
+            reader.fail(f"found {data!r}, expected one of {', '.join(self.allowed)}")
+        return data
+
+    def to_proto(self, value: str, writer: ProtoWriter) -> Any:
+        if not self.enum:
+            return value
+        if value not in self.enum:
+            raise InvalidArgumentError(f"{value!r} has no number among {', '.join(self.enum)}")
+        return self.enum.index(value)
 
     def parse(self, cursor: TextCursor) -> str:
         found = cursor.match(WORD)
@@ -126,7 +164,15 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """str, written as a quoted string: `custom_call_target="f"`."""
+    """str, written as a quoted string: `custom_call_target="f"`. In protos a string or bytes."""
+
+    proto_zero: ClassVar[Any] = ""
+
+    def from_proto(self, data: str | bytes, reader: ProtoReader) -> str:
+        return data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
+
+    def to_proto(self, value: str, writer: ProtoWriter) -> str:
+        return value
 
     def parse(self, cursor: TextCursor) -> str:
         return cursor.string()
@@ -136,7 +182,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Dims:
+class Dims(AsList):
     """tuple of int: `dimensions={0,1}`."""
 
     def parse(self, cursor: TextCursor) -> tuple[int, ...]:
@@ -147,7 +193,7 @@ class Dims:
 
 
 @dataclass(frozen=True, slots=True)
-class OneDim:
+class OneDim(AsIs):
     """int, written as a list of one: `dimensions={0}` of concatenate, sort, get-dimension-size."""
 
     def parse(self, cursor: TextCursor) -> int:
@@ -163,7 +209,15 @@ class OneDim:
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """HloComputation: `to_apply=add`."""
+    """HloComputation: `to_apply=add`. In protos its id."""
+
+    proto_zero: ClassVar[Any] = 0
+
+    def from_proto(self, data: int, reader: ProtoReader) -> HloComputation:
+        return reader.computation(data)
+
+    def to_proto(self, value: HloComputation, writer: ProtoWriter) -> int:
+        return writer.computation(value)
 
     def parse(self, cursor: TextCursor) -> HloComputation:
         return cursor.computation()
@@ -174,7 +228,15 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class Computations:
-    """tuple of HloComputation: `branch_computations={b0, b1}`."""
+    """tuple of HloComputation: `branch_computations={b0, b1}`. In protos their ids."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[int], reader: ProtoReader) -> tuple[HloComputation, ...]:
+        return tuple(map(reader.computation, data))
+
+    def to_proto(self, value: tuple[HloComputation, ...], writer: ProtoWriter) -> list[int]:
+        return list(map(writer.computation, value))
 
     def parse(self, cursor: TextCursor) -> tuple[HloComputation, ...]:
         cursor.expect("{")
@@ -194,6 +256,14 @@ class Computations:
 class Pairs:
     """tuple of (int, int): `source_target_pairs={{0,1},{1,0}}`."""
 
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[tuple[int, int], ...]:
+        return tuple((pair.get("source", 0), pair.get("target", 0)) for pair in data)
+
+    def to_proto(self, value: tuple[tuple[int, int], ...], writer: ProtoWriter) -> list[Any]:
+        return [{"source": source, "target": target} for source, target in value]
+
     def parse(self, cursor: TextCursor) -> tuple[tuple[int, int], ...]:
         lists = int_lists(cursor)
         for pair in lists:
@@ -207,9 +277,21 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """tuple of bare words: `operand_precision={high,highest}`."""
+    """tuple of bare words: `operand_precision={high,highest}`. In protos their places in
+    `allowed`; nothing but the first word reads as (), since XLA writes it for every operand."""
 
     allowed: tuple[str, ...] = ()
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[int], reader: ProtoReader) -> tuple[str, ...]:
+        for number in data:
+            if not 0 <= number < len(self.allowed):
+                reader.fail(f"{number} is no number of {', '.join(self.allowed)}")
+        return tuple(self.allowed[number] for number in data) if any(data) else ()
+
+    def to_proto(self, value: tuple[str, ...], writer: ProtoWriter) -> list[int]:
+        return [self.allowed.index(word) for word in value]
 
     def parse(self, cursor: TextCursor) -> tuple[str, ...]:
         cursor.expect("{")
@@ -230,6 +312,14 @@ class Words:
 class OneShape:
     """Shape: `outfeed_shape=f32[4]{0}`."""
 
+    proto_zero: ClassVar[Any] = b""
+
+    def from_proto(self, data: bytes, reader: ProtoReader) -> Shape:
+        return reader.shape(data)
+
+    def to_proto(self, value: Shape, writer: ProtoWriter) -> bytes:
+        return writer.shape(value)
+
     def parse(self, cursor: TextCursor) -> Shape:
         return cursor.shape()
 
@@ -240,6 +330,14 @@ class OneShape:
 @dataclass(frozen=True, slots=True)
 class Shapes:
     """tuple of Shape: `operand_layout_constraints={f32[4]{0}}`."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> tuple[Shape, ...]:
+        return tuple(map(reader.shape, data))
+
+    def to_proto(self, value: tuple[Shape, ...], writer: ProtoWriter) -> Any:
+        return list(map(writer.shape, value))
 
     def parse(self, cursor: TextCursor) -> tuple[Shape, ...]:
         cursor.expect("{")
@@ -258,6 +356,22 @@ class Shapes:
 @dataclass(frozen=True, slots=True)
 class Aliasing:
     """tuple of (output index, operand number, operand index): `{{}: (0, {})}`."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[Alias, ...]:
+        return tuple(
+            (
+                tuple(entry.get("output_shape_index", ())),
+                entry.get("operand_index", 0),
+                tuple(entry.get("operand_shape_index", ())),
+            )
+            for entry in data
+        )
+
+    def to_proto(self, value: tuple[Alias, ...], writer: ProtoWriter) -> list[Any]:
+        keys = ("output_shape_index", "operand_index", "operand_shape_index")
+        return [dict(zip(keys, entry, strict=True)) for entry in value]
 
     def parse(self, cursor: TextCursor) -> tuple[Alias, ...]:
         cursor.expect("{")
@@ -289,7 +403,7 @@ Alias = tuple[tuple[int, ...], int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bools:
+class Bools(AsList):
     """tuple of bool: `parameter_replication={true,false}`."""
 
     def parse(self, cursor: TextCursor) -> tuple[bool, ...]:
@@ -301,7 +415,16 @@ class Bools:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """str, the text of a brace- or bracket-balanced value kept as it stands."""
+    """str, the text of a brace- or bracket-balanced value kept as it stands. Protos have no such
+    text: an attribute with a place there has a codec of its own."""
+
+    proto_zero: ClassVar[Any] = ""
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> str:
+        reader.fail(f"{data!r} is not text")
+
+    def to_proto(self, value: str, writer: ProtoWriter) -> Any:
+        raise UnimplementedError(f"{value}: haloc does not write this attribute into protos")
 
     def parse(self, cursor: TextCursor) -> str:
         return cursor.balanced()

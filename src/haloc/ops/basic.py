@@ -13,9 +13,10 @@ from haloc.ir import dtype as dt
 from haloc.ir.literal import Literal, Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, scalar_shape, tuple_shape
-from haloc.ops.attrs import Bools, Int, OneDim, Raw
+from haloc.ops.attrs import Bools, Int, OneDim
 from haloc.ops.example import ExampleGraph
 from haloc.ops.families import pick_dtype
+from haloc.ops.raw_attrs import Domain
 from haloc.ops.rules import (
     ANY,
     array_operands,
@@ -119,7 +120,14 @@ def _example_parameter(graph: ExampleGraph) -> HloInstruction:
 register(
     OpDef(
         opcode="parameter",
-        attrs=(Attr("parameter_replication", Bools(), ()),),
+        attrs=(
+            Attr(
+                "parameter_replication",
+                Bools(),
+                (),
+                "parameter_replication.replicated_at_leaf_buffers",
+            ),
+        ),
         infer=_infer_parameter,
         evaluate=_parameter,
         lower=Structure.NO_CODE,
@@ -188,7 +196,7 @@ register(
     OpDef(
         opcode="get-tuple-element",
         operands=("operand",),
-        attrs=(Attr("index", Int()),),
+        attrs=(Attr("index", Int(), proto="tuple_index"),),
         infer=_infer_get_tuple_element,
         evaluate=_get_tuple_element,
         lower=Structure.NO_CODE,
@@ -278,7 +286,7 @@ register(
     OpDef(
         opcode="domain",
         operands=("operand",),
-        attrs=(Attr("domain", Raw(), ""),),
+        attrs=(Attr("domain", Domain(), "", "*"),),
         infer=_first_shape,
         evaluate=_first,
         lower=Structure.NO_CODE,
@@ -327,7 +335,7 @@ register(
     OpDef(
         opcode="get-dimension-size",
         operands=("operand",),
-        attrs=(Attr("dimensions", OneDim()),),
+        attrs=(Attr("dimensions", OneDim(), proto="dimensions[0]"),),
         infer=_infer_get_dimension_size,
         evaluate=_get_dimension_size,
         lower=Indexed(_static_size),

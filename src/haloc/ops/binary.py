@@ -239,13 +239,26 @@ def _example_compare(graph: ExampleGraph) -> HloInstruction:
     return graph.add("compare", Shape(dt.PRED, dims), operands, **attrs)
 
 
+def _settle_comparison(instruction: HloInstruction) -> None:
+    """Protos always say the type, text only where it is not the default."""
+    if instruction.operands:
+        default = _comparison_types(instruction.operands[0].shape.dtype)[0]
+        if instruction.attrs.get("type") == default:
+            del instruction.attrs["type"]
+
+
 register(
     OpDef(
         opcode="compare",
         operands=("lhs", "rhs"),
         attrs=(
-            Attr("direction", Name(tuple(COMPARISONS))),
-            Attr("type", Name(("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")), ""),
+            Attr("direction", Name(tuple(COMPARISONS)), proto="comparison_direction"),
+            Attr(
+                "type",
+                Name(("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")),
+                "",
+                "comparison_type",
+            ),
         ),
         infer=_infer_compare,
         evaluate=evaluate_with_instruction(_compare),
@@ -255,5 +268,6 @@ register(
         cost=flop_per_element,
         example=_example_compare,
         spec="compare",
+        settle=_settle_comparison,
     )
 )

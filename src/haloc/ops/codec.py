@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from haloc.ir.module import HloComputation
 from haloc.ir.shape import Shape
+from haloc.ir.sharding import HloSharding
 
 INTS = re.compile(r"\{\s*(-?\d+(?:\s*,\s*-?\d+)*)?\s*\}")
 WORD = re.compile(r"[A-Za-z_][\w.-]*")
@@ -54,11 +55,69 @@ class TextCursor(TokenCursor, Protocol):
         ...
 
 
+class ProtoReader(Protocol):
+    """What a codec may ask of the reader of HLO protos. Field values are as `formats.proto` gives
+    them: numbers, strings, bytes, lists, and dicts for messages (shapes and shardings: bytes)."""
+
+    def shape(self, data: bytes) -> Shape: ...
+    def sharding(self, data: bytes) -> HloSharding: ...
+    def computation(self, number: int) -> HloComputation:
+        """The computation with this id."""
+        ...
+
+    def fail(self, fault: str) -> NoReturn:
+        """HloParseError that names the instruction."""
+        ...
+
+
+class ProtoWriter(Protocol):
+    """What a codec may ask of the writer of HLO protos."""
+
+    def shape(self, shape: Shape) -> bytes: ...
+    def sharding(self, sharding: HloSharding) -> bytes: ...
+    def computation(self, computation: HloComputation) -> int: ...
+
+
 class Codec(Protocol):
-    """Reads and writes one kind of attribute value in HLO text (and, later, protos and MLIR)."""
+    """Reads and writes one kind of attribute value: `parse` and `format` in HLO text, `from_proto`
+    and `to_proto` as the value of a field of HloInstructionProto.
+
+    proto_zero: what `from_proto` gets where the field is absent and the attribute is not optional.
+    """
+
+    @property
+    def proto_zero(self) -> Any: ...
 
     def parse(self, cursor: TextCursor) -> Any: ...
     def format(self, value: Any) -> str: ...
+    def from_proto(self, data: Any, reader: ProtoReader) -> Any: ...
+    def to_proto(self, value: Any, writer: ProtoWriter) -> Any: ...
+
+
+class AsIs:
+    """The proto form of values that are the field's values themselves."""
+
+    __slots__ = ()
+    proto_zero: ClassVar[Any] = 0
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> Any:
+        return data
+
+    def to_proto(self, value: Any, writer: ProtoWriter) -> Any:
+        return value
+
+
+class AsList(AsIs):
+    """The proto form of tuples: a repeated field."""
+
+    __slots__ = ()
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> Any:
+        return tuple(data)
+
+    def to_proto(self, value: Any, writer: ProtoWriter) -> Any:
+        return list(value)
 
 
 def ints(text: str | None) -> tuple[int, ...]:

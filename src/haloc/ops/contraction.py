@@ -25,8 +25,28 @@ from haloc.ops.table import (
     register,
 )
 
-PRECISION = Attr("operand_precision", Words(("default", "high", "highest")), ())
-ALGORITHM = Attr("algorithm", Name(), "")
+ALGORITHMS = (
+    "",
+    "dot_any_f8_any_f8_f32",
+    "dot_any_f8_any_f8_f32_fast_accum",
+    "dot_f16_f16_f16",
+    "dot_f16_f16_f32",
+    "dot_bf16_bf16_bf16",
+    "dot_bf16_bf16_f32",
+    "dot_bf16_bf16_f32_x3",
+    "dot_bf16_bf16_f32_x6",
+    "dot_tf32_tf32_f32",
+    "dot_tf32_tf32_f32_x3",
+    "dot_f32_f32_f32",
+    "dot_f64_f64_f64",
+    "dot_bf16_bf16_f32_x9",
+)
+"""Names of `algorithm=`, by XLA's number."""
+
+PRECISION = Attr(
+    "operand_precision", Words(("default", "high", "highest")), (), "precision_config."
+)
+ALGORITHM = Attr("algorithm", Name(enum=ALGORITHMS), "", "precision_config.")
 
 
 def wide_type(dtype: DType) -> np.dtype:
@@ -103,6 +123,7 @@ def free_dims(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(d for d in range(rank) if d not in used)
 
 
+DOT_PROTO = "dot_dimension_numbers."
 DOT_DIMS = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
 
 
@@ -220,7 +241,11 @@ register(
     OpDef(
         opcode="dot",
         operands=("lhs", "rhs"),
-        attrs=(*(Attr(name, Dims(), ()) for name in DOT_DIMS), PRECISION, ALGORITHM),
+        attrs=(
+            *(Attr(n, Dims(), (), DOT_PROTO + n.replace("_dims", "_dimensions")) for n in DOT_DIMS),
+            PRECISION,
+            ALGORITHM,
+        ),
         infer=_infer_dot,
         evaluate=_evaluate_dot,
         lower=Structure.CONTRACTION,

@@ -73,7 +73,11 @@ register(
     OpDef(
         opcode="while",
         operands=("init",),
-        attrs=(Attr("condition", Computation()), Attr("body", Computation())),
+        attrs=(
+            # XLA numbers the body first.
+            Attr("condition", Computation(), proto="called_computation_ids[1]"),
+            Attr("body", Computation(), proto="called_computation_ids[0]"),
+        ),
         infer=_infer_while,
         evaluate=_evaluate_while,
         lower=Structure.CONTROL,
@@ -175,14 +179,22 @@ def _conditional_example(graph: ExampleGraph) -> HloInstruction:
     return graph.add("conditional", shape, (index, *operands), **regions)
 
 
+def _settle_branches(instruction: HloInstruction) -> None:
+    """A pred chooses between true_computation and false_computation, a number among branches."""
+    is_pred = bool(instruction.operands) and instruction.operands[0].shape.dtype is PRED
+    two = ("true_computation", "false_computation")
+    for name in ("branch_computations",) if is_pred else two:
+        instruction.attrs.pop(name, None)
+
+
 register(
     OpDef(
         opcode="conditional",
         operands=("branch_index", "branch_operands*"),
         attrs=(
-            Attr("branch_computations", Computations(), ()),
-            Attr("true_computation", Computation(), None),
-            Attr("false_computation", Computation(), None),
+            Attr("branch_computations", Computations(), (), "called_computation_ids"),
+            Attr("true_computation", Computation(), None, "called_computation_ids[0]"),
+            Attr("false_computation", Computation(), None, "called_computation_ids[1]"),
         ),
         infer=_infer_conditional,
         evaluate=_evaluate_conditional,
@@ -190,6 +202,7 @@ register(
         cost=_conditional_cost,
         example=_conditional_example,
         spec="case",
+        settle=_settle_branches,
     )
 )
 
@@ -226,7 +239,10 @@ register(
     OpDef(
         opcode="call",
         operands=("operands*",),
-        attrs=(Attr("to_apply", Computation()), Attr("is_composite", Bool(), False)),
+        attrs=(
+            Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
+            Attr("is_composite", Bool(), False),
+        ),
         infer=_infer_call,
         evaluate=_evaluate_call,
         lower=Structure.CONTROL,
@@ -261,9 +277,9 @@ register(
         opcode="fusion",
         operands=("operands*",),
         attrs=(
-            Attr("kind", Name(("kLoop", "kInput", "kOutput", "kCustom"))),
-            Attr("output_to_operand_aliasing", Aliasing(), ()),
-            Attr("calls", Computation()),
+            Attr("kind", Name(("kLoop", "kInput", "kOutput", "kCustom")), proto="fusion_kind"),
+            Attr("output_to_operand_aliasing", Aliasing(), (), "output_operand_aliasing"),
+            Attr("calls", Computation(), proto="called_computation_ids[0]"),
         ),
         infer=_infer_fusion,
         evaluate=_evaluate_fusion,

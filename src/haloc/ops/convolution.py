@@ -222,8 +222,8 @@ register(
         opcode="convolution",
         operands=("lhs", "rhs"),
         attrs=(
-            Attr("window", WindowAttr(), ()),
-            Attr("dim_labels", DimLabels()),
+            Attr("window", WindowAttr(), (), "window.dimensions"),
+            Attr("dim_labels", DimLabels(), proto="convolution_dimension_numbers"),
             Attr("feature_group_count", Int(), 1),
             Attr("batch_group_count", Int(), 1),
             PRECISION,

@@ -24,6 +24,7 @@ from haloc.ops.attrs import (
     Text,
     WindowAttr,
 )
+from haloc.ops.codec import ProtoReader, ProtoWriter
 from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import text
 from haloc.ops.table import Attr, Effect, Evaluator, OpDef, Structure, attr, invalid, register
@@ -143,6 +144,32 @@ def identity(
     return operands[0]
 
 
+SCHEDULES = ("", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")
+API_VERSIONS = (
+    "API_VERSION_UNSPECIFIED",
+    "API_VERSION_ORIGINAL",
+    "API_VERSION_STATUS_RETURNING",
+    "API_VERSION_STATUS_RETURNING_UNIFIED",
+    "API_VERSION_TYPED_FFI",
+)
+"""Names by XLA's number."""
+
+
+class LayoutConstraints(Shapes):
+    """operand_layout_constraints: in protos a flag, and the shapes."""
+
+    __slots__ = ()
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> tuple[Shape, ...] | None:
+        if not data.get("constrain_layout"):
+            return None
+        return super().from_proto(data.get("operand_shapes_with_layout", ()), reader)
+
+    def to_proto(self, value: tuple[Shape, ...], writer: ProtoWriter) -> Any:
+        shapes = super().to_proto(value, writer)
+        return {"constrain_layout": True, "operand_shapes_with_layout": shapes}
+
+
 def _example(graph: ExampleGraph) -> HloInstruction:
     operand = graph.operand(F32, graph.dims())
     return graph.add("custom-call", operand.shape, (operand,), custom_call_target="Sharding")
@@ -153,18 +180,23 @@ register(
         opcode="custom-call",
         operands=("operands*",),
         attrs=(
-            Attr("window", WindowAttr(), ()),
-            Attr("dim_labels", DimLabels(), None),
+            Attr("window", WindowAttr(), (), "window.dimensions"),
+            Attr("dim_labels", DimLabels(), None, "convolution_dimension_numbers"),
             Attr("feature_group_count", Int(), 1),
             Attr("batch_group_count", Int(), 1),
             Attr("custom_call_target", Text()),
-            Attr("operand_layout_constraints", Shapes(), ()),
+            Attr("operand_layout_constraints", LayoutConstraints(), (), "*"),
             Attr("custom_call_has_side_effect", Bool(), False),
-            Attr("output_to_operand_aliasing", Aliasing(), ()),
-            Attr("schedule", Name(), ""),
-            Attr("api_version", Name(), "API_VERSION_ORIGINAL"),
-            Attr("to_apply", Computation(), None),
-            Attr("called_computations", Computations(), ()),
+            Attr("output_to_operand_aliasing", Aliasing(), (), "output_operand_aliasing"),
+            Attr("schedule", Name(enum=SCHEDULES), "", "custom_call_schedule"),
+            Attr(
+                "api_version",
+                Name(enum=API_VERSIONS),
+                "API_VERSION_ORIGINAL",
+                "custom_call_api_version",
+            ),
+            Attr("to_apply", Computation(), None, "called_computation_ids[0]"),
+            Attr("called_computations", Computations(), (), "called_computation_ids"),
         ),
         infer=_infer,
         evaluate=_evaluate,
@@ -173,5 +205,6 @@ register(
         effect=Effect.PURE,
         example=_example,
         spec="custom_call",
+        settle=lambda instruction: instruction.attrs.pop("to_apply", None),
     )
 )

@@ -66,7 +66,7 @@ class ExampleGraph:
         parameters: Sequence[Shape],
         build: Callable[[ExampleGraph, list[HloInstruction]], HloInstruction],
     ) -> HloComputation:
-        """A computation of the module, for to_apply, body, branches, ...; `build` gives its root."""
+        """A computation for to_apply, body, branches, ...; `build` gives its root."""
         outer, self.computation = self.computation, self.module.add_computation(name)
         region = self.computation
         arguments = [self.parameter(shape) for shape in parameters]

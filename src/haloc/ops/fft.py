@@ -95,7 +95,7 @@ register(
     OpDef(
         opcode="fft",
         operands=("operand",),
-        attrs=(Attr("fft_type", Name(TYPES)), Attr("fft_length", Dims())),
+        attrs=(Attr("fft_type", Name(TYPES, TYPES)), Attr("fft_length", Dims())),
         infer=_infer_fft,
         evaluate=_evaluate_fft,
         lower=Structure.LIBRARY,

@@ -98,7 +98,7 @@ register(
     OpDef(
         opcode="concatenate",
         operands=("inputs*",),
-        attrs=(Attr("dimensions", OneDim()),),
+        attrs=(Attr("dimensions", OneDim(), proto="dimensions[0]"),),
         infer=_infer_concatenate,
         evaluate=evaluate_with_instruction(_concatenate),
         lower=Indexed(_emit_concatenate),
@@ -148,7 +148,7 @@ def _example_iota(graph: ExampleGraph) -> HloInstruction:
 register(
     OpDef(
         opcode="iota",
-        attrs=(Attr("iota_dimension", Int()),),
+        attrs=(Attr("iota_dimension", Int(), proto="dimensions[0]"),),
         infer=_infer_iota,
         evaluate=evaluate_with_instruction(_iota),
         lower=Indexed(_emit_iota),

@@ -81,7 +81,7 @@ register(
     OpDef(
         opcode="cholesky",
         operands=("a",),
-        attrs=(Attr("lower", Bool(), False),),
+        attrs=(Attr("lower", Bool(), False, "cholesky_options."),),
         infer=_infer_cholesky,
         evaluate=_evaluate_cholesky,
         lower=Structure.LIBRARY,
@@ -174,10 +174,14 @@ register(
         opcode="triangular-solve",
         operands=("a", "b"),
         attrs=(
-            Attr("left_side", Bool(), False),
-            Attr("lower", Bool(), False),
-            Attr("unit_diagonal", Bool(), False),
-            Attr("transpose_a", Name(TRANSPOSES)),
+            Attr("left_side", Bool(), False, "triangular_solve_options."),
+            Attr("lower", Bool(), False, "triangular_solve_options."),
+            Attr("unit_diagonal", Bool(), False, "triangular_solve_options."),
+            Attr(
+                "transpose_a",
+                Name(TRANSPOSES, ("", *TRANSPOSES)),
+                proto="triangular_solve_options.",
+            ),
         ),
         infer=_infer_triangular_solve,
         evaluate=_evaluate_triangular_solve,

@@ -13,6 +13,7 @@ from haloc.ops.attrs import (
     Int,
     Name,
     OneDim,
+    OneShape,
     Pairs,
     Raw,
     Text,
@@ -26,10 +27,10 @@ NO_TRANSFER = "transfers to and from the host inside a program are not executed 
 NO_DYNAMIC = "dynamic shapes are not executed yet; only their text and shapes are carried"
 
 CHANNEL = Attr("channel_id", Int(), 0)
-GROUPS = Attr("replica_groups", Groups(), None)
+GROUPS = Attr("replica_groups", Groups(), None, "*")
 GLOBAL_IDS = Attr("use_global_device_ids", Bool(), False)
 CONSTRAIN = Attr("constrain_layout", Bool(), False)
-TO_APPLY = Attr("to_apply", Computation())
+TO_APPLY = Attr("to_apply", Computation(), proto="called_computation_ids[0]")
 COLLECTIVE = (CHANNEL, GROUPS)
 GATHER = (*COLLECTIVE, Attr("dimensions", Dims()), CONSTRAIN, GLOBAL_IDS)
 REDUCE = (*COLLECTIVE, CONSTRAIN, GLOBAL_IDS, TO_APPLY)
@@ -69,11 +70,11 @@ register_missing("collective-permute-done", ("operand",), NO_COLLECTIVES, attrs=
 # Asynchronous execution. In text `negate-start(x)` is async-start calling a negate.
 ASYNC = (
     Attr("async_execution_thread", Text(), ""),
-    Attr("calls", Computation()),
+    Attr("calls", Computation(), proto="called_computation_ids[0]"),
 )
 register_missing("async-start", ("operands*",), NO_ASYNC, attrs=ASYNC)
 # What they belong to is known from async-start; older text repeats it.
-AGAIN = (Attr("calls", Computation(), None),)
+AGAIN = (Attr("calls", Computation(), None, "called_computation_ids[0]"),)
 register_missing("async-update", ("operand",), NO_ASYNC, attrs=AGAIN)
 register_missing("async-done", ("operand",), NO_ASYNC, attrs=AGAIN)
 register_missing(
@@ -88,7 +89,7 @@ register_missing(
     "outfeed",
     ("operand", "token"),
     NO_TRANSFER,
-    attrs=(Attr("outfeed_shape", Raw(), ""), Attr("outfeed_config", Text(), "")),
+    attrs=(Attr("outfeed_shape", OneShape(), None), Attr("outfeed_config", Text(), "")),
 )
 register_missing("send", ("operand", "token"), NO_TRANSFER, attrs=TRANSFER)
 register_missing("send-done", ("operand",), NO_TRANSFER, attrs=TRANSFER)
@@ -100,27 +101,32 @@ register_missing(
     "set-dimension-size",
     ("operand", "size"),
     NO_DYNAMIC,
-    attrs=(Attr("dimensions", OneDim()),),
+    attrs=(Attr("dimensions", OneDim(), proto="dimensions[0]"),),
     effect=Effect.PURE,
 )
 register_missing("dynamic-reshape", ("operand", "sizes*"), NO_DYNAMIC, effect=Effect.PURE)
 
 # Contractions with more than two operands, and scan.
-DOT_DIMS = (
-    Attr("lhs_batch_dims", Dims(), ()),
-    Attr("lhs_contracting_dims", Dims(), ()),
-    Attr("rhs_batch_dims", Dims(), ()),
-    Attr("rhs_contracting_dims", Dims(), ()),
+DOT = ("lhs_batch", "lhs_contracting", "rhs_batch", "rhs_contracting")
+DOT_PROTO = "dot_dimension_numbers."
+RAGGED = "ragged_dot_dimension_numbers."
+
+
+def dot_dims(proto: str) -> tuple[Attr, ...]:
+    return tuple(Attr(f"{n}_dims", Dims(), (), f"{proto}{n}_dimensions") for n in DOT)
+
+
+PRECISION = Attr(
+    "operand_precision", Words(("default", "high", "highest")), (), "precision_config."
 )
-PRECISION = Attr("operand_precision", Words(("default", "high", "highest")), ())
 register_missing(
     "ragged-dot",
     ("lhs", "rhs", "group_sizes"),
     "ragged contractions are not expanded yet",
     attrs=(
-        *DOT_DIMS,
-        Attr("lhs_ragged_dims", Dims(), ()),
-        Attr("rhs_group_dims", Dims(), ()),
+        *dot_dims(RAGGED + DOT_PROTO),
+        Attr("lhs_ragged_dims", Dims(), (), RAGGED + "lhs_ragged_dimensions"),
+        Attr("rhs_group_dims", Dims(), (), RAGGED + "rhs_group_dimensions"),
         PRECISION,
     ),
     effect=Effect.PURE,
@@ -129,7 +135,7 @@ register_missing(
     "scaled-dot",
     ("lhs", "rhs", "lhs_scale", "rhs_scale"),
     "block-scaled contractions are not expanded yet",
-    attrs=(*DOT_DIMS, PRECISION),
+    attrs=(*dot_dims(DOT_PROTO), PRECISION),
     effect=Effect.PURE,
 )
 register_missing(
@@ -137,11 +143,11 @@ register_missing(
     ("operands*",),
     "scan as one op is not expanded yet; JAX emits while",
     attrs=(
-        Attr("to_apply", Computation()),
+        Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
         Attr("dimensions", Dims(), ()),
         Attr("num_carries", Int(), 0),
         Attr("is_reverse", Bool(), False),
-        Attr("is_associative", Name(("true", "false", "unknown")), ""),
+        Attr("is_associative", Name(("true", "false", "unknown"), ("", "true", "false")), ""),
     ),
     effect=Effect.PURE,
 )

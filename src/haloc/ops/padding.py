@@ -110,7 +110,7 @@ register(
     OpDef(
         opcode="pad",
         operands=("operand", "padding_value"),
-        attrs=(Attr("padding", Padding()),),
+        attrs=(Attr("padding", Padding(), proto="padding_config.dimensions"),),
         infer=_infer_pad,
         evaluate=evaluate_with_instruction(_pad),
         lower=Indexed(_emit_pad),

@@ -182,7 +182,10 @@ register(
     OpDef(
         opcode="reduce",
         operands=("inputs_and_init_values*",),
-        attrs=(Attr("dimensions", Dims(), ()), Attr("to_apply", Computation())),
+        attrs=(
+            Attr("dimensions", Dims(), ()),
+            Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
+        ),
         infer=_infer_reduce,
         evaluate=_evaluate_reduce,
         lower=Structure.REDUCTION,
@@ -285,7 +288,10 @@ register(
     OpDef(
         opcode="map",
         operands=("operands*",),
-        attrs=(Attr("dimensions", Dims(), ()), Attr("to_apply", Computation())),
+        attrs=(
+            Attr("dimensions", Dims(), ()),
+            Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
+        ),
         infer=_infer_map,
         evaluate=_evaluate_map,
         lower=Expand(_expand_map),

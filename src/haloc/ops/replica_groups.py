@@ -6,11 +6,19 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from haloc.ops.codec import TextCursor, commas, format_int_lists, int_lists, ints
+from haloc.ops.codec import (
+    ProtoReader,
+    ProtoWriter,
+    TextCursor,
+    commas,
+    format_int_lists,
+    int_lists,
+    ints,
+)
 
 _INTS = r"\d+(?:\s*,\s*\d+)*"
 _IOTA = re.compile(rf"\[({_INTS})\]\s*<=\s*\[({_INTS})\](?:\s*T\(({_INTS})\))?")
@@ -50,7 +58,38 @@ class ReplicaGroups:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """ReplicaGroups: `replica_groups={{0,1}}`, `[2,2]<=[4]`, `mesh['a'=2] {'a'}`."""
+    """ReplicaGroups: `replica_groups={{0,1}}`, `[2,2]<=[4]`, `mesh['a'=2] {'a'}`.
+
+    In protos each spelling has a field of its own.
+    """
+
+    proto_zero: ClassVar[Any] = {}
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> ReplicaGroups:
+        if mesh := data.get(_MESH_FIELD):
+            return ReplicaGroups(mesh=_mesh_from_proto(mesh, reader))
+        if iota := data.get(_IOTA_FIELD):
+            tile = (iota.get("num_replica_groups", 0), iota.get("num_devices_per_group", 0))
+            source = tuple(iota.get("iota_reshape_dims", ()))
+            order = tuple(iota.get("iota_transpose_perm", ())) or tuple(range(len(source)))
+            if sorted(order) != list(range(len(source))) or prod(tile) != prod(source):
+                reader.fail(
+                    f"replica_groups {tile} do not fit dimensions {source} in order {order}"
+                )
+            return ReplicaGroups(iota=(tile, source, order))
+        lists = data.get(_LIST_FIELD, {}).get("replica_groups") or data.get("replica_groups", ())
+        return ReplicaGroups(lists=tuple(tuple(one.get("replica_ids", ())) for one in lists))
+
+    def to_proto(self, value: ReplicaGroups, writer: ProtoWriter) -> Any:
+        if value.mesh is not None:
+            return {_MESH_FIELD: _mesh_to_proto(*value.mesh)}
+        if value.iota is not None:
+            tile, source, order = value.iota
+            keys = ("num_replica_groups", "num_devices_per_group")
+            dims = {"iota_reshape_dims": list(source), "iota_transpose_perm": list(order)}
+            return {_IOTA_FIELD: dict(zip(keys, tile, strict=True)) | dims}
+        groups = [{"replica_ids": list(one)} for one in value.lists]
+        return {_LIST_FIELD: {"replica_groups": groups}}
 
     def parse(self, cursor: TextCursor) -> ReplicaGroups:
         if found := cursor.match(_IOTA):
@@ -124,7 +163,7 @@ def _mesh_groups(
     order = [i for i, p in enumerate(pieces) if p not in wanted_pieces]
     order += [pieces.index(p) for p in wanted_pieces]
     ids = _mesh_devices(axes, devices).reshape([size for _, _, size in pieces])
-    group_size = (prod([size for _, _, size in wanted_pieces]))
+    group_size = prod([size for _, _, size in wanted_pieces])
     return tuple(tuple(map(int, row)) for row in ids.transpose(order).reshape(-1, group_size))
 
 
@@ -140,3 +179,60 @@ def _mesh_devices(axes: tuple[tuple[str, int], ...], devices: str | None) -> np.
 
 
 _TURNED = re.compile(rf"\[({_INTS})\]\s*T\(({_INTS})\)")
+
+_LIST_FIELD = "collective_device_list"
+_IOTA_FIELD = "iota_collective_device_list"
+_MESH_FIELD = "mesh_axes_replica_group_list"
+
+
+def _mesh_from_proto(data: Any, reader: ProtoReader) -> tuple[Any, ...]:
+    """(axes, device ids, axis references) of a mesh_axes_replica_group_list."""
+    mesh = data.get("mesh", {})
+    axes = tuple((axis.get("name", ""), axis.get("size", 0)) for axis in mesh.get("axes", ()))
+    names = []
+    for ref in data.get("axes", ()):
+        number = ref.get("mesh_axis_index", 0)
+        if not 0 <= number < len(axes):
+            reader.fail(f"replica_groups name axis {number} of a mesh of {len(axes)} axes")
+        part, name = ref.get("sub_axis_info"), axes[number][0]
+        names.append(name if part is None else (name, part.get("pre_size", 0), part.get("size", 0)))
+    return axes, mesh_device_text(mesh), tuple(names)
+
+
+def mesh_device_text(mesh: Any) -> str | None:
+    """What stands in `device_ids=(...)` of a MeshProto; None for 0, 1, 2, ..."""
+    if mesh.get("device_ids"):
+        return commas(mesh["device_ids"])
+    if turn := mesh.get("iota_transform"):
+        return (
+            f"[{commas(turn.get('reshape_dims', ()))}]T({commas(turn.get('transpose_perm', ()))})"
+        )
+    return None
+
+
+def mesh_to_proto(axes: tuple[tuple[str, int], ...], devices: str | None) -> dict[str, Any]:
+    """A MeshProto."""
+    found: dict[str, Any] = {"axes": [{"name": name, "size": size} for name, size in axes]}
+    turned = None if devices is None else _TURNED.fullmatch(devices)
+    if turned:
+        found["iota_transform"] = {
+            "reshape_dims": list(ints(turned[1])),
+            "transpose_perm": list(ints(turned[2])),
+        }
+    elif devices is not None:
+        found["device_ids"] = list(ints(devices))
+    return found
+
+
+def _mesh_to_proto(
+    axes: tuple[tuple[str, int], ...], devices: str | None, refs: tuple[Any, ...]
+) -> dict[str, Any]:
+    numbers = {name: i for i, (name, _) in enumerate(axes)}
+    found: list[Any] = []
+    for ref in refs:
+        if isinstance(ref, str):
+            found.append({"mesh_axis_index": numbers[ref]})
+        else:
+            part = {"pre_size": ref[1], "size": ref[2]}
+            found.append({"mesh_axis_index": numbers[ref[0]], "sub_axis_info": part})
+    return {"mesh": mesh_to_proto(axes, devices), "axes": found}

@@ -30,6 +30,7 @@ from haloc.ops.table import (
 )
 
 ALGORITHMS = ("rng_default", "rng_three_fry", "rng_philox")
+DISTRIBUTIONS = ("rng_uniform", "rng_normal")
 _UNSIGNED = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
@@ -134,7 +135,7 @@ register(
     OpDef(
         opcode="rng-bit-generator",
         operands=("initial_state",),
-        attrs=(Attr("algorithm", Name(ALGORITHMS)),),
+        attrs=(Attr("algorithm", Name(ALGORITHMS, ALGORITHMS), proto="rng_algorithm"),),
         infer=_infer_bit_generator,
         evaluate=_evaluate_bit_generator,
         lower=Expand(_expand_bit_generator),
@@ -282,7 +283,7 @@ register(
     OpDef(
         opcode="rng",
         operands=("a", "b"),
-        attrs=(Attr("distribution", Name(("rng_uniform", "rng_normal"))),),
+        attrs=(Attr("distribution", Name(DISTRIBUTIONS, ("", *DISTRIBUTIONS))),),
         infer=_infer_rng,
         evaluate=_evaluate_rng,
         lower=Expand(_expand_rng),

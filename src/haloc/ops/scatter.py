@@ -26,15 +26,15 @@ from haloc.ops.regions import (
 from haloc.ops.table import Attr, Cost, Evaluator, OpDef, Structure, attr, invalid, register
 
 ATTRS = (
-    Attr("update_window_dims", Dims(), ()),
-    Attr("inserted_window_dims", Dims(), ()),
-    Attr("scatter_dims_to_operand_dims", Dims(), ()),
-    Attr("input_batching_dims", Dims(), ()),
-    Attr("scatter_indices_batching_dims", Dims(), ()),
-    Attr("index_vector_dim", Int(), 0),
+    Attr("update_window_dims", Dims(), (), "scatter_dimension_numbers."),
+    Attr("inserted_window_dims", Dims(), (), "scatter_dimension_numbers."),
+    Attr("scatter_dims_to_operand_dims", Dims(), (), "scatter_dimension_numbers."),
+    Attr("input_batching_dims", Dims(), (), "scatter_dimension_numbers."),
+    Attr("scatter_indices_batching_dims", Dims(), (), "scatter_dimension_numbers."),
+    Attr("index_vector_dim", Int(), 0, "scatter_dimension_numbers."),
     Attr("indices_are_sorted", Bool(), False),
     Attr("unique_indices", Bool(), False),
-    Attr("to_apply", Computation()),
+    Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
 )
 
 

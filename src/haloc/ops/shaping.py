@@ -174,7 +174,7 @@ register(
     OpDef(
         opcode="reshape",
         operands=("operand",),
-        attrs=(Attr("inferred_dimension", Int(), -1),),
+        attrs=(Attr("inferred_dimension", Int(), -1, "dimensions[0]"),),
         infer=_infer_reshape,
         evaluate=evaluate_with_instruction(_reshape),
         lower=Indexed(_emit_reshape, is_remap=True, keeps_order=True),
@@ -285,7 +285,7 @@ register(
     OpDef(
         opcode="slice",
         operands=("operand",),
-        attrs=(Attr("slice", Slices()),),
+        attrs=(Attr("slice", Slices(), proto="slice_dimensions"),),
         infer=_infer_slice,
         evaluate=evaluate_with_instruction(_slice),
         lower=Indexed(_emit_slice, is_remap=True),

@@ -117,9 +117,9 @@ register(
         opcode="sort",
         operands=("operands*",),
         attrs=(
-            Attr("dimensions", OneDim()),
+            Attr("dimensions", OneDim(), proto="dimensions[0]"),
             Attr("is_stable", Bool(), False),
-            Attr("to_apply", Computation()),
+            Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
         ),
         infer=_infer_sort,
         evaluate=_evaluate_sort,

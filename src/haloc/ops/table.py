@@ -31,15 +31,21 @@ REQUIRED: Any = _Required()
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """One attribute: its HLO text key, how its value is written, and its default.
+    """One attribute: its HLO text key, how its value is written, its default, and its proto field.
 
     An attribute equal to its default is not printed. When it is absent from text, the
     instruction's `attrs` has no such key; `attr(instruction, name)` gives the default then.
+
+    proto: the attribute's field in HloInstructionProto, where it is not called as the attribute:
+    `field`, `message.field`, `message.` for the field called as the attribute inside a message,
+    `field[0]` for one element of a repeated field; "*" when the codec takes and gives several
+    fields of the instruction, as a dict.
     """
 
     name: str
     codec: Codec
     default: Any = REQUIRED
+    proto: str = ""
 
 
 class Effect(Enum):
@@ -177,6 +183,9 @@ class OpDef:
     commutative: bool = False
     missing: str = ""
     """Why fields of this row are not there; empty for a complete row."""
+    settle: Callable[[HloInstruction], None] | None = None
+    """Gives the attributes that were read from a proto the form they have in text, where protos
+    say less or more: takes out what is the default for these operands, or said twice."""
     attr_defaults: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -8,13 +8,13 @@ from haloc.ir import dtype as dt
 from haloc.ir.dtype import DType
 from haloc.ops import reference as ref
 from haloc.ops import reference_complex as cref
-from haloc.ops.attrs import Raw
 from haloc.ops.families import elementwise
+from haloc.ops.raw_attrs import Accuracy
 from haloc.ops.reference import arithmetic, by_kind, transcendental
 from haloc.ops.rules import COMPLEX, FLOAT, INTEGER, PRED, SIGNED
 from haloc.ops.table import Attr, transcendental_per_element
 
-ACCURACY = (Attr("result_accuracy", Raw(), ""),)
+ACCURACY = (Attr("result_accuracy", Accuracy(), ""),)
 """Wanted accuracy of a function: {mode=highest} or {tolerance={...}}. haloc's one version of each
 function is meant to satisfy all; the attribute is carried."""
 

@@ -190,7 +190,10 @@ register(
     OpDef(
         opcode="reduce-window",
         operands=("inputs_and_init_values*",),
-        attrs=(Attr("window", WindowAttr(), ()), Attr("to_apply", Computation())),
+        attrs=(
+            Attr("window", WindowAttr(), (), "window.dimensions"),
+            Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
+        ),
         infer=_infer_reduce_window,
         evaluate=_evaluate_reduce_window,
         lower=Structure.REDUCTION,
@@ -308,9 +311,9 @@ register(
         opcode="select-and-scatter",
         operands=("operand", "source", "init_value"),
         attrs=(
-            Attr("window", WindowAttr(), ()),
-            Attr("select", Computation()),
-            Attr("scatter", Computation()),
+            Attr("window", WindowAttr(), (), "window.dimensions"),
+            Attr("select", Computation(), proto="called_computation_ids[0]"),
+            Attr("scatter", Computation(), proto="called_computation_ids[1]"),
         ),
         infer=_infer_select_and_scatter,
         evaluate=_evaluate_select_and_scatter,

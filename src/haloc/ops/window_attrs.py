@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
 
-from haloc.ops.codec import WORD, TextCursor
+from haloc.ops.codec import WORD, ProtoReader, ProtoWriter, TextCursor
 
 _INTS_BY_X = re.compile(r"-?\d+(?:x-?\d+)*")
 _PADS_BY_X = re.compile(r"-?\d+_-?\d+(?:x-?\d+_-?\d+)*")
@@ -43,9 +43,36 @@ class ConvDims:
     output_spatial: tuple[int, ...]
 
 
+_CONV_FIELDS = tuple(f.name for f in fields(ConvDims))
+_DIMENSION = ("dimension", "dimensions")
+"""How names of convolution dimensions end in protos: one dimension, several."""
+
+
 @dataclass(frozen=True, slots=True)
 class WindowAttr:
     """tuple of WindowDim: `window={size=3x3 pad=1_1x1_1}`."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[WindowDim, ...]:
+        return tuple(
+            WindowDim(
+                d.get("size", 0),
+                d.get("stride", 0),
+                d.get("padding_low", 0),
+                d.get("padding_high", 0),
+                d.get("base_dilation", 0),
+                d.get("window_dilation", 0),
+                d.get("window_reversal", False),
+            )
+            for d in data
+        )
+
+    def to_proto(self, value: tuple[WindowDim, ...], writer: ProtoWriter) -> list[Any]:
+        return [
+            {("window_reversal" if k == "reversal" else k): v for k, v in asdict(d).items()}
+            for d in value
+        ]
 
     def parse(self, cursor: TextCursor) -> tuple[WindowDim, ...]:
         fields: dict[str, list[Any]] = {}
@@ -126,6 +153,29 @@ _WINDOW_FIELDS = {
 class DimLabels:
     """ConvDims: `dim_labels=b01f_01io->b01f`."""
 
+    proto_zero: ClassVar[Any] = None
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> ConvDims:
+        found: dict[str, Any] = {}
+        for name in _CONV_FIELDS:
+            value = (data or {}).get(f"{name}_{_DIMENSION[name.endswith('spatial')]}", None)
+            found[name] = tuple(value or ()) if name.endswith("spatial") else value or 0
+        dims = ConvDims(**found)
+        for places in (
+            (dims.input_batch, dims.input_feature, *dims.input_spatial),
+            (dims.kernel_input_feature, dims.kernel_output_feature, *dims.kernel_spatial),
+            (dims.output_batch, dims.output_feature, *dims.output_spatial),
+        ):
+            if sorted(places) != list(range(len(dims.input_spatial) + 2)):
+                reader.fail(f"convolution dimensions {places} are not 0, 1, 2, ... in some order")
+        return dims
+
+    def to_proto(self, value: ConvDims, writer: ProtoWriter) -> Any:
+        return {
+            f"{name}_{_DIMENSION[name.endswith('spatial')]}": places
+            for name, places in asdict(value).items()
+        }
+
     def parse(self, cursor: TextCursor) -> ConvDims:
         found = cursor.match(_DIM_LABELS)
         if not found:
@@ -171,9 +221,21 @@ class DimLabels:
         return f"{lhs}_{rhs}->{out}"
 
 
+_PADDING_KEYS = ("edge_padding_low", "edge_padding_high", "interior_padding")
+_SLICE_KEYS = ("start", "limit", "stride")
+
+
 @dataclass(frozen=True, slots=True)
 class Padding:
     """tuple of (low, high, interior) a dimension: `padding=1_1_1x-1_-1_0`."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[Any, ...]:
+        return tuple(tuple(d.get(key, 0) for key in _PADDING_KEYS) for d in data)
+
+    def to_proto(self, value: tuple[tuple[int, int, int], ...], writer: ProtoWriter) -> list[Any]:
+        return [dict(zip(_PADDING_KEYS, d, strict=True)) for d in value]
 
     def parse(self, cursor: TextCursor) -> tuple[tuple[int, int, int], ...]:
         found = cursor.match(_PADDING)
@@ -192,6 +254,14 @@ class Padding:
 @dataclass(frozen=True, slots=True)
 class Slices:
     """tuple of (start, limit, stride) a dimension: `slice={[0:4:2], [4:8:1]}`."""
+
+    proto_zero: ClassVar[Any] = ()
+
+    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[Any, ...]:
+        return tuple(tuple(d.get(key, 0) for key in _SLICE_KEYS) for d in data)
+
+    def to_proto(self, value: tuple[tuple[int, int, int], ...], writer: ProtoWriter) -> list[Any]:
+        return [dict(zip(_SLICE_KEYS, d, strict=True)) for d in value]
 
     def parse(self, cursor: TextCursor) -> tuple[tuple[int, int, int], ...]:
         cursor.expect("{")
