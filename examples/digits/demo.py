@@ -98,16 +98,19 @@ def show_time(programs: list[Program], total_s: float) -> None:
     print(f"  Python and the rest{(total_s - spent) * 1e3:10.1f} ms")
 
 
+def shaded(row) -> str:
+    """One line of an image, two characters a pixel; 0 is blank, 16 is full."""
+    return "".join(" ░▒▓█"[min(4, int(value) * 5 // 17)] * 2 for value in row)
+
+
 def show_digits(images, labels, predicted, count: int = 6) -> None:
     """A few test digits side by side, in blocks of grey."""
     wrong = np.flatnonzero(labels != predicted)[:2]
     right = np.flatnonzero(labels == predicted)[: count - len(wrong)]
     chosen = [*right, *wrong]
-    shades = " ░▒▓█"
     print("\na few test digits, and what the network says")
     for row in range(8):
-        line = ("".join(shades[min(4, int(v) * 5 // 17)] * 2 for v in images[i][row]) for i in chosen)
-        print("  " + "   ".join(line))
+        print("  " + "   ".join(shaded(images[i][row]) for i in chosen))
     verdicts = [
         f"{predicted[i]}" + ("" if predicted[i] == labels[i] else f" (really {labels[i]})")
         for i in chosen

@@ -28,7 +28,7 @@ _BUILD_OPTIONS = (
 """Overrides that are fields of the build options, not flags."""
 
 
-def get_compile_options(  # noqa: PLR0917  (jax's signature)
+def get_compile_options(
     num_replicas: int,
     num_partitions: int,
     device_assignment: Any = None,

@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-def make_cpu_client(  # noqa: PLR0917  (jaxlib's signature)
+def make_cpu_client(
     asynchronous: bool = True,
     distributed_client: Any = None,
     node_id: int = 0,
