@@ -72,6 +72,8 @@ class Entries:
         return value
 
     def _add_size(self, size: int, cursor: ByteCursor) -> None:
+        if not self._depth:  # asked for by an op, not by an attribute
+            return
         self._size += size
         if self._size > SIZE_LIMIT:
             cursor.fail(f"an attribute of more than {SIZE_LIMIT} parts")

@@ -22,7 +22,7 @@ from haloc.formats.stablehlo.mlir import (
     SymbolRef,
 )
 
-# --- Properties ------------------------------------------------------------------------------------
+# --- Properties -----------------------------------------------------------------------------------
 
 _GATHER_1 = "collapsed_slice_dims index_vector_dim offset_dims start_index_map"
 _GATHER_2 = f"{_GATHER_1} operand_batching_dims start_indices_batching_dims"
@@ -188,7 +188,7 @@ _KINDS: dict[Any, str] = {
 KIND_OF: dict[str, Any] = {n: kind for kind, names in _KINDS.items() for n in names.split()}
 """The Python type of each property, to refuse a file that has another."""
 
-# --- Names and groups ------------------------------------------------------------------------------
+# --- Names and groups -----------------------------------------------------------------------------
 
 OPTIONAL = frozenset(_DOT_ALGORITHM.split())
 """Properties that may be absent."""

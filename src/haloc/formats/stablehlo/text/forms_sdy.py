@@ -1,0 +1,127 @@
+"""Shardy's ops in their pretty forms."""
+
+from __future__ import annotations
+
+import re
+
+from haloc.formats.stablehlo.mlir import (
+    Attribute,
+    Integer,
+    MlirOp,
+    MlirValue,
+    SdyManualAxes,
+    SdyPerValue,
+)
+from haloc.formats.stablehlo.text.attributes import parse_dictionary
+from haloc.formats.stablehlo.text.forms_own import OWN_FORMS
+from haloc.formats.stablehlo.text.operations import OperationReader
+from haloc.formats.stablehlo.text.sdy import (
+    parse_axis_names,
+    parse_mesh,
+    parse_sdy_sharding,
+    parse_sharding_list,
+)
+
+_GROUP = re.compile(r"\s*group_id\s*=\s*(\d+)")
+
+
+def _mesh(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.mesh @mesh = <["x"=2]>`."""
+    symbol = reader.cursor.symbol()
+    reader.cursor.expect("=")
+    attributes: dict[str, Attribute] = {"sym_name": symbol, "mesh": parse_mesh(reader.cursor)}
+    if reader.cursor.peek("{"):
+        attributes |= parse_dictionary(reader.cursor)
+    return MlirOp(name, [], attributes, [], [], None, position)
+
+
+def _one_type(reader: OperationReader, op: MlirOp) -> MlirOp:
+    if reader.cursor.peek("{"):
+        op.attributes |= parse_dictionary(reader.cursor)
+    reader.cursor.expect(":")
+    start = reader.cursor.skip()
+    types = reader.types()
+    reader.check_operands(op.name, op.operands, types, start)
+    if op.name != "sdy.sharding_group":
+        op.results = [MlirValue(t) for t in types]
+    return op
+
+
+def _constraint(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.sharding_constraint %0 <@mesh, [...]> : type`."""
+    operand = reader.operand()
+    sharding = parse_sdy_sharding(reader.cursor)
+    return _one_type(
+        reader, MlirOp(name, [operand], {"sharding": sharding}, [], [], None, position)
+    )
+
+
+def _group(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.sharding_group %0 group_id=1 : type`."""
+    operand = reader.operand()
+    found = reader.cursor.match(_GROUP)
+    if found is None:
+        reader.cursor.expected("group_id=N")
+    attributes: dict[str, Attribute] = {"group_id": Integer(int(found[1]))}
+    return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
+
+
+def _manual_computation(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`(%a) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg: t) {...} : ...`."""
+    cursor = reader.cursor
+    operands = reader.operands_in_parentheses()
+    attributes: dict[str, Attribute] = {}
+    for key in ("in_shardings", "out_shardings"):
+        cursor.expect_word(key)
+        cursor.expect("=")
+        attributes[key] = SdyPerValue(parse_sharding_list(cursor))
+    cursor.expect_word("manual_axes")
+    cursor.expect("=")
+    attributes["manual_axes"] = SdyManualAxes(parse_axis_names(cursor))
+    return _body(reader, MlirOp(name, operands, attributes, [], [], None, position))
+
+
+def _named_computation(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`<"name">(%a) in_shardings=[...] out_shardings=[...] (%arg: t) {...} : ...`."""
+    cursor = reader.cursor
+    cursor.expect("<")
+    attributes: dict[str, Attribute] = {"name": cursor.string()}
+    cursor.expect(">")
+    operands = reader.operands_in_parentheses()
+    for key in ("in_shardings", "out_shardings"):
+        if cursor.accept_word(key):
+            cursor.expect("=")
+            attributes[key] = SdyPerValue(parse_sharding_list(cursor))
+    return _body(reader, MlirOp(name, operands, attributes, [], [], None, position))
+
+
+def _body(reader: OperationReader, op: MlirOp) -> MlirOp:
+    cursor = reader.cursor
+    outer = reader.values, reader.defined
+    reader.defined = []
+    arguments = []
+    cursor.expect("(")
+    while not cursor.accept(")"):
+        arguments.append(reader.argument())
+        if not cursor.accept(","):
+            cursor.expect(")")
+            break
+    region = reader.region(terminator="sdy.return")
+    reader.leave(outer)
+    if region.blocks:
+        region.blocks[0].arguments = arguments
+    op.regions = [region]
+    if cursor.peek("{"):
+        op.attributes |= parse_dictionary(cursor)
+    op.results = reader.function_type(op.name, op.operands)
+    return op
+
+
+OWN_FORMS |= {
+    "sdy.manual_computation": _manual_computation,
+    "sdy.mesh": _mesh,
+    "sdy.named_computation": _named_computation,
+    "sdy.reshard": _constraint,
+    "sdy.sharding_constraint": _constraint,
+    "sdy.sharding_group": _group,
+}
