@@ -17,7 +17,7 @@ from haloc.codegen.target import Target
 from haloc.cpu.arena import Arena, Slot
 from haloc.cpu.constants import ConstantPool
 from haloc.cpu.linker import Linker, grain
-from haloc.errors import UnimplementedError
+from haloc.errors import HloError, UnimplementedError
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.table import Elementwise, Indexed, op
@@ -224,7 +224,11 @@ class Sequencer:
             self._unpack(frame, instruction)
 
     def _kernel(self, frame: Frame, instruction: HloInstruction) -> Leaves:
-        kernel = self._emit(instruction)
+        try:
+            kernel = self._emit(instruction)
+        except HloError as error:
+            error.add_note(f"in instruction {instruction!r} of computation {frame.computation.name}")
+            raise
         results = self._allocate(frame, instruction, kernel.in_place, kernel.updates)
         buffers = [s for o in instruction.operands for s in frame.values[o]]
         for operand, result in zip(kernel.updates, results, strict=False):
