@@ -1,0 +1,1 @@
+"""`jax.export` artifacts, read without jax: the program, its types, its pytrees, its platforms."""
