@@ -110,8 +110,8 @@ INSTRUCTIONS = [
     ),
     (
         "dot(b, v), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
-        "dot: element types f32, s32 -> f32 are not of one kind (integer, float, complex or pred)"
-        "   (dot_general_c13)",
+        "dot: element types f32, s32 -> f32 are not of one kind (pred, integer, float or complex), "
+        "nor the result of a later one   (dot_general_c13)",
     ),
     (
         "dot(a, b), lhs_contracting_dims={5}, rhs_contracting_dims={0}",

@@ -11,6 +11,7 @@ from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.attrs import Dims, Name, Words
+from haloc.ops.convert import convert_array
 from haloc.ops.example import ExampleGraph
 from haloc.ops.reference import store
 from haloc.ops.regions import braces, check_dims, text
@@ -42,6 +43,9 @@ ALGORITHMS = (
     "dot_bf16_bf16_f32_x9",
 )
 """Names of `algorithm=`, by XLA's number."""
+
+KINDS = ("pred", "integer", "float", "complex")
+"""The kinds of element types that are multiplied and added."""
 
 PRECISION = Attr(
     "operand_precision", Words(("default", "high", "highest")), (), "precision_config."
@@ -98,23 +102,55 @@ def accumulation_wide_type(shapes: list[Shape], result: Shape) -> np.dtype:
     return np.result_type(*types)
 
 
+def _kind(dtype: DType) -> int:
+    """Number in KINDS; of none of them, -1."""
+    name = "integer" if dtype.is_integer else dtype.kind.value
+    return KINDS.index(name) if name in KINDS else -1
+
+
 def check_contraction_types(
     instruction: HloInstruction, lhs: Shape, rhs: Shape, label: str
 ) -> DType:
-    """The result's element type: the instruction chooses it, within the operands' kind."""
+    """The result's element type: the instruction chooses it, of the operands' kind or a later one.
+
+    Kinds, in order: pred, integer, float, complex. Operands of an earlier kind than the result's
+    are converted to the result's type first, which may then not be narrower than theirs.
+    """
     result = instruction.shape.dtype
-
-    def kind(dtype: DType) -> str:
-        return "integer" if dtype.is_integer else dtype.kind.value
-
-    if not (kind(lhs.dtype) == kind(rhs.dtype) == kind(result)):
+    operands = (lhs.dtype, rhs.dtype)
+    kinds = [_kind(d) for d in (*operands, result)]
+    if not kinds[0] == kinds[1] <= kinds[2]:
         invalid(
             instruction,
             f"element types {lhs.dtype}, {rhs.dtype} -> {result} are not of one kind "
-            "(integer, float, complex or pred)",
+            f"({', '.join(KINDS[:-1])} or {KINDS[-1]}), nor the result of a later one",
+            label,
+        )
+    if kinds[1] < kinds[2] and result.bits < max(d.bits for d in operands):
+        invalid(
+            instruction,
+            f"element types {lhs.dtype}, {rhs.dtype} -> {result}: a result of another kind "
+            "must not be narrower than the operands",
             label,
         )
     return result
+
+
+def must_convert(operand: DType, result: DType) -> bool:
+    """Whether a contraction's operand is converted to the result's type before it is multiplied."""
+    return _kind(operand) != _kind(result)
+
+
+def wide_operands(instruction: HloInstruction, operands: list[Value]) -> list[np.ndarray]:
+    """A contraction's operands in the type its sums are made in, converted as `must_convert`."""
+    result = instruction.shape.dtype
+    types = [o.shape.dtype for o in instruction.operands]
+    arrays = [np.asarray(x) for x in operands]
+    if must_convert(types[0], result):
+        arrays = [store(convert_array(x, t, result), result) for x, t in zip(arrays, types)]
+        return [widen(x, wide_type(result)) for x in arrays]
+    wide = accumulation_wide_type([o.shape for o in instruction.operands], instruction.shape)
+    return [widen(x, wide) for x in arrays]
 
 
 def free_dims(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
@@ -177,16 +213,15 @@ def _infer_dot(instruction: HloInstruction) -> Shape:
 
 def _evaluate_dot(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:
     """[batch, m, k] x [batch, k, n], summed wide and rounded once."""
-    lhs, rhs = (np.asarray(o) for o in operands)
+    lhs, rhs = wide_operands(instruction, operands)
     lb, lc, rb, rc = dot_dims(instruction)
     lf, rf = free_dims(lhs.ndim, lb, lc), free_dims(rhs.ndim, rb, rc)
-    wide = accumulation_wide_type([o.shape for o in instruction.operands], instruction.shape)
 
     def size(x: np.ndarray, dims: tuple[int, ...]) -> int:
         return prod(x.shape[d] for d in dims)
 
-    a = widen(lhs, wide).transpose(lb + lf + lc)
-    b = widen(rhs, wide).transpose(rb + rc + rf)
+    a = lhs.transpose(lb + lf + lc)
+    b = rhs.transpose(rb + rc + rf)
     product = matmul(
         a.reshape(size(lhs, lb), size(lhs, lf), size(lhs, lc)),
         b.reshape(size(rhs, rb), size(rhs, rc), size(rhs, rf)),

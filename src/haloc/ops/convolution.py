@@ -15,11 +15,10 @@ from haloc.ir.shape import Shape
 from haloc.ops.attrs import ConvDims, DimLabels, Int, WindowAttr, WindowDim
 from haloc.ops.contraction import (
     PRECISION,
-    accumulation_wide_type,
     check_contraction_types,
     matmul,
     narrow,
-    widen,
+    wide_operands,
 )
 from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import text
@@ -136,7 +135,8 @@ def _evaluate_convolution(
     Both kinds of groups are a leading dimension g: lhs [g, n, c, spatial], rhs [g, o, c, spatial],
     output [g, n, o, spatial].
     """
-    lhs, rhs = (np.asarray(o) for o in operands)
+    lhs, rhs = wide_operands(instruction, operands)
+    wide = lhs.dtype
     labels: ConvDims = attr(instruction, "dim_labels")
     window: tuple[WindowDim, ...] = attr(instruction, "window")
     features, batches = (
@@ -144,9 +144,8 @@ def _evaluate_convolution(
         attr(instruction, "batch_group_count"),
     )
     groups = features * batches
-    wide = accumulation_wide_type([o.shape for o in instruction.operands], instruction.shape)
-    x = widen(lhs, wide).transpose(labels.input_batch, labels.input_feature, *labels.input_spatial)
-    k = widen(rhs, wide).transpose(
+    x = lhs.transpose(labels.input_batch, labels.input_feature, *labels.input_spatial)
+    k = rhs.transpose(
         labels.kernel_output_feature, labels.kernel_input_feature, *labels.kernel_spatial
     )
     spatial = tuple(instruction.shape.dims[d] for d in labels.output_spatial)

@@ -14,6 +14,9 @@ from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import text
 from haloc.ops.table import Attr, Cost, Evaluator, OpDef, Structure, attr, invalid, register
 
+LINALG = ("cholesky", "triangular-solve")
+"""The opcodes of this family."""
+
 TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
 
 

@@ -11,8 +11,10 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     cse,
     dce,
     expand,
+    float_normalization,
     fusion,
     layout_normalization,
+    operand_upcaster,
     optimization_barrier_expander,
     tree_reduction_rewriter,
     while_loop_invariant_code_motion,
@@ -46,6 +48,7 @@ SIMPLIFY = Fixpoint(
 CANONICAL: Pipeline = [
     "layout-normalization",
     "expand",
+    "operand-upcaster",
     "call-inliner",
     "cse",
     "dce",
@@ -53,6 +56,7 @@ CANONICAL: Pipeline = [
 ]
 
 CPU: Pipeline = [
+    "float-normalization",
     *CANONICAL,
     "optimization-barrier-expander",
     "tuple-simplifier",
@@ -82,6 +86,9 @@ ORDER = [
     Before(
         "tree-reduction-rewriter", "fusion", why="fusion takes the reshapes into the reductions"
     ),
+    Before("expand", "operand-upcaster", why="an expansion may contract"),
+    Before("operand-upcaster", "fusion", why="generated contractions take operands of one kind"),
+    Before("float-normalization", "fusion", why="fusion takes in the conversions"),
     Before("zero-sized-elimination", "fusion", why="a loop has at least one element to compute"),
     Before("call-inliner", "fusion", why="a kernel cannot reach across a call"),
     Before("optimization-barrier-expander", "fusion", why="a barrier ends every fusion"),
