@@ -4,7 +4,7 @@ Attributes are a plain dict keyed by their HLO text spelling ("dimensions", "to_
 "slice_sizes"); values are immutable and hashable, except that an attribute naming computations
 holds the `HloComputation` itself (or a tuple of them). Two attributes have no `key=` in text:
 "literal" of a constant (a `Literal`) and "parameter_number" of a parameter. `proto_extra` holds
-the encoded fields of a proto that have no place here, to be written back into protos. Change operands, users
+the encoded fields of a proto that have no place here, to be written back. Change operands, users
 and roots only through the methods here.
 """
 

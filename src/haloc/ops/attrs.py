@@ -278,17 +278,17 @@ class Pairs:
 @dataclass(frozen=True, slots=True)
 class Words:
     """tuple of bare words: `operand_precision={high,highest}`. In protos their places in
-    `allowed`; nothing but the first word reads as (), since XLA writes it for every operand."""
+    `allowed`; nothing but the first word reads as absent, since XLA writes it for every operand."""
 
     allowed: tuple[str, ...] = ()
 
     proto_zero: ClassVar[Any] = ()
 
-    def from_proto(self, data: list[int], reader: ProtoReader) -> tuple[str, ...]:
+    def from_proto(self, data: list[int], reader: ProtoReader) -> tuple[str, ...] | None:
         for number in data:
             if not 0 <= number < len(self.allowed):
                 reader.fail(f"{number} is no number of {', '.join(self.allowed)}")
-        return tuple(self.allowed[number] for number in data) if any(data) else ()
+        return tuple(self.allowed[number] for number in data) if any(data) else None
 
     def to_proto(self, value: tuple[str, ...], writer: ProtoWriter) -> list[int]:
         return [self.allowed.index(word) for word in value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.dtype import F32
@@ -159,6 +159,7 @@ class LayoutConstraints(Shapes):
     """operand_layout_constraints: in protos a flag, and the shapes."""
 
     __slots__ = ()
+    proto_fields: ClassVar[tuple[str, ...]] = ("constrain_layout", "operand_shapes_with_layout")
 
     def from_proto(self, data: Any, reader: ProtoReader) -> tuple[Shape, ...] | None:
         if not data.get("constrain_layout"):

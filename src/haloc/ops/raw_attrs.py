@@ -15,7 +15,8 @@ _TOLERANCE = re.compile(
     r"\{\s*tolerance=\{\s*atol=([^,{}]+),\s*rtol=([^,{}]+),\s*ulps=(-?\d+)\s*\}\s*\}"
 )
 _DOMAIN = re.compile(r'\{\s*kind="sharding"\s*,\s*entry=(\{.*\})\s*,\s*exit=(\{.*\})\s*\}')
-_SHARDINGS = ("domain_entry_sharding", "domain_exit_sharding")
+# XLA takes the two in text from the user's side and the operand's side, in protos the other way.
+_SHARDINGS = ("domain_exit_sharding", "domain_entry_sharding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Domain(Raw):
     """str: `{kind="sharding", entry={maximal device=0}, exit={maximal device=1}}`."""
 
     proto_zero: ClassVar[Any] = {}
+    proto_fields: ClassVar[tuple[str, ...]] = _SHARDINGS
 
     def from_proto(self, data: Any, reader: ProtoReader) -> str | None:
         if not any(name in data for name in _SHARDINGS):
@@ -63,3 +65,36 @@ class Domain(Raw):
             raise InvalidArgumentError(f"domain={value} is not understood")
         shardings = (parse_sharding(found[i]) for i in (1, 2))
         return {name: writer.sharding(s) for name, s in zip(_SHARDINGS, shardings, strict=True)}
+
+
+_STATISTIC = re.compile(r"([^=,{}]+)=([^=,{}]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics(Raw):
+    """str: `{visualizing_index=0,a=2}`."""
+
+    proto_zero: ClassVar[Any] = {}
+
+    def from_proto(self, data: Any, reader: ProtoReader) -> str | None:
+        if not data:
+            return None
+        pairs = [
+            f"{s.get('stat_name', '')}={Float().format(s.get('stat_val', 0.0))}"
+            for s in data.get("statistics", ())
+        ]
+        index = data.get("stat_index_to_visualize", 0)
+        return "{" + ",".join([f"visualizing_index={index}", *pairs]) + "}"
+
+    def to_proto(self, value: str, writer: ProtoWriter) -> Any:
+        pairs = dict(_STATISTIC.findall(value))
+        try:
+            return {
+                "stat_index_to_visualize": int(pairs.pop("visualizing_index", "0")),
+                "statistics": [
+                    {"stat_name": name.strip(), "stat_val": float(number)}
+                    for name, number in pairs.items()
+                ],
+            }
+        except ValueError:
+            raise InvalidArgumentError(f"statistics={value} is not understood") from None

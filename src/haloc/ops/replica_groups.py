@@ -64,6 +64,12 @@ class Groups:
     """
 
     proto_zero: ClassVar[Any] = {}
+    proto_fields: ClassVar[tuple[str, ...]] = (
+        "replica_groups",
+        "collective_device_list",
+        "iota_collective_device_list",
+        "mesh_axes_replica_group_list",
+    )
 
     def from_proto(self, data: Any, reader: ProtoReader) -> ReplicaGroups:
         if mesh := data.get(_MESH_FIELD):

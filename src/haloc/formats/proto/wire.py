@@ -342,6 +342,10 @@ def _integer(field: Field, value: Any) -> bytes:
     return varint(int(value))
 
 
+def _bytes(field: Field, value: Any) -> bytes:
+    return _sized(value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value)
+
+
 def _message(field: Field, value: Any) -> bytes:
     if isinstance(value, bytes):
         return _sized(value)
@@ -358,6 +362,6 @@ _WRITERS: dict[str, Callable[[Field, Any], bytes]] = {
     "float": lambda field, value: _FLOAT.pack(value),
     "double": lambda field, value: _DOUBLE.pack(value),
     "string": lambda field, value: _sized(value.encode()),
-    "bytes": lambda field, value: _sized(bytes(value)),
+    "bytes": _bytes,
     "message": _message,
 }
