@@ -1,1 +1,18 @@
 """StableHLO: the readers of its text and bytecode, and the way to HLO."""
+
+from __future__ import annotations
+
+from haloc.formats.stablehlo.convert import to_hlo
+from haloc.formats.stablehlo.text import parse_mlir
+from haloc.ir.module import HloModule
+
+__all__ = ["parse_mlir", "parse_stablehlo", "to_hlo"]
+
+
+def parse_stablehlo(text: str, filename: str = "<string>") -> HloModule:
+    """The HLO of a StableHLO module in MLIR text, pretty or generic form.
+
+    Raises HloParseError with file, line, column and a caret for text that does not read, and the
+    errors of `to_hlo`. haloc's verifier is not run.
+    """
+    return to_hlo(parse_mlir(text, filename))

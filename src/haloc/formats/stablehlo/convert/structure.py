@@ -1,0 +1,120 @@
+"""Tuples, tokens, barriers, ids, and transfers with the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haloc.formats.stablehlo.convert import reading
+from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape
+from haloc.formats.stablehlo.convert.shapes import shape_of
+from haloc.formats.stablehlo.mlir import MlirOp
+from haloc.ir.dtype import TOKEN, U32
+from haloc.ir.module import HloInstruction
+from haloc.ir.shape import Shape, tuple_shape
+
+
+@converts("stablehlo.tuple")
+def _tuple(scope: Scope, op: MlirOp) -> HloInstruction:
+    return scope.tuple(scope.operands(op))
+
+
+@converts("stablehlo.get_tuple_element")
+def _get_tuple_element(scope: Scope, op: MlirOp) -> HloInstruction:
+    (operand,) = scope.operands(op, 1)
+    index = reading.integer(op, "index")
+    if not operand.shape.is_tuple or not 0 <= index < len(operand.shape.elements):
+        reading.fail(op, f"{operand.shape.to_string(False)} has no element {index}")
+    return scope.element(operand, index)
+
+
+@converts("stablehlo.optimization_barrier")
+def _barrier(scope: Scope, op: MlirOp) -> None:
+    operands = scope.operands(op)
+    if not operands:
+        return
+    operand = operands[0] if len(operands) == 1 else scope.tuple(operands)
+    scope.results(op, scope.add("opt-barrier", operand.shape, (operand,)))
+
+
+@converts("stablehlo.after_all", "stablehlo.create_token")
+def _after_all(scope: Scope, op: MlirOp) -> HloInstruction:
+    return scope.add("after-all", Shape(TOKEN), scope.operands(op))
+
+
+@converts("stablehlo.replica_id")
+def _replica_id(scope: Scope, op: MlirOp) -> HloInstruction:
+    return scope.add("replica-id", Shape(U32))
+
+
+@converts("stablehlo.partition_id")
+def _partition_id(scope: Scope, op: MlirOp) -> HloInstruction:
+    return scope.add("partition-id", Shape(U32))
+
+
+# --- The host ------------------------------------------------------------------------------------
+
+
+@converts("stablehlo.infeed")
+def _infeed(scope: Scope, op: MlirOp) -> list[HloInstruction]:
+    """HLO gives (data, token), where several arrays make one tuple."""
+    (token,) = scope.operands(op, 1)
+    data = tuple_shape(*(shape_of(r.type) for r in op.results[:-1]))
+    shape = tuple_shape(data, Shape(TOKEN))
+    made = scope.add("infeed", shape, (token,))
+    if config := reading.text(op, "infeed_config", ""):
+        made.attrs["infeed_config"] = config
+    return [*scope.elements(scope.element(made, 0)), scope.element(made, 1)]
+
+
+@converts("stablehlo.outfeed")
+def _outfeed(scope: Scope, op: MlirOp) -> HloInstruction:
+    *values, token = scope.operands(op)
+    data = scope.tuple(values)
+    made = scope.add("outfeed", Shape(TOKEN), (data, token), outfeed_shape=str(data.shape))
+    if config := reading.text(op, "outfeed_config", ""):
+        made.attrs["outfeed_config"] = config
+    return made
+
+
+def channel(op: MlirOp) -> dict[str, Any]:
+    """channel_id, where a channel is given."""
+    if "channel_handle" not in op.attributes:
+        return {}
+    handle = reading.struct(op, "channel_handle", "channel_handle").get("handle", 0)
+    return {"channel_id": handle} if handle else {}
+
+
+@converts("stablehlo.send")
+def _send(scope: Scope, op: MlirOp) -> HloInstruction:
+    *values, token = scope.operands(op)
+    data = values[0] if len(values) == 1 else scope.tuple(values)
+    attrs = channel(op)
+    if reading.flag(op, "is_host_transfer"):
+        attrs["is_host_transfer"] = True
+    shape = tuple_shape(data.shape, Shape(U32), Shape(TOKEN))
+    sent = scope.add("send", shape, (data, token), **attrs)
+    return scope.add("send-done", Shape(TOKEN), (sent,), **attrs)
+
+
+@converts("stablehlo.recv")
+def _recv(scope: Scope, op: MlirOp) -> list[HloInstruction]:
+    (token,) = scope.operands(op, 1)
+    shapes = [shape_of(r.type) for r in op.results[:-1]]
+    data = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
+    attrs = channel(op)
+    if reading.flag(op, "is_host_transfer"):
+        attrs["is_host_transfer"] = True
+    shape = tuple_shape(data, Shape(U32), Shape(TOKEN))
+    begun = scope.add("recv", shape, (token,), **attrs)
+    done = scope.add("recv-done", tuple_shape(data, Shape(TOKEN)), (begun,), **attrs)
+    value = scope.element(done, 0)
+    values = [value] if len(shapes) == 1 else scope.elements(value)
+    return [*values, scope.element(done, 1)]
+
+
+@converts("stablehlo.uniform_quantize", "stablehlo.uniform_dequantize")
+def _quantize(scope: Scope, op: MlirOp) -> HloInstruction:
+    """Refused by the name of the quantized type."""
+    for value in (*op.operands, *op.results):
+        shape_of(value.type)
+    return reading.unimplemented(op, f"quantized types, here {result_shape(op)}")
