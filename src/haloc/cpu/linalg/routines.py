@@ -130,11 +130,16 @@ def gesvd(r: Request) -> Call:
 
 
 def _singular_vectors(r: Request, job: Char) -> tuple[Argument, ...]:
-    """JAX gives space for all vectors where it asks for none."""
+    """Where it asks for none, JAX gives space for all vectors or for the first min(m, n)."""
     low = min(r.m, r.n)
-    rows, columns = (low, low) if job == Char(ord("S")) else (r.m, r.n)
+    is_thin = job == Char(ord("S")) or (job == NO and _is_thin(r, low))
+    rows, columns = (low, low) if is_thin else (r.m, r.n)
     u, vt = r.output(2, r.m, rows, job == NO), r.output(3, columns, r.n, job == NO)
     return (u, lead(r.m), vt, lead(columns))
+
+
+def _is_thin(r: Request, low: int) -> bool:
+    return [s.dims[-2:] for s in r.results[2:4]] == [(r.m, low), (low, r.n)]
 
 
 @_routine("syevd", "heevd")
