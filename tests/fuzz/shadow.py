@@ -7,8 +7,9 @@ interpreter with every rounded value moved by a few units of its last place; whe
 spread, results may differ by as much (`SLACK` times); where they agree, results have to.
 
 Rules. Values of ops that round (`ROUNDING`) are moved by up to `UNITS` units, relative to their
-size: all up in one run, all down in the next, at random in the others. Zeros, infinities and NaN
-stay. Sums (reductions, contractions, scatter, libraries) round inside, where terms may cancel:
+size: all up in one run, all down in the next, at random in the others. Zeros and infinities
+stay; a NaN may have either sign, which total orders and
+bits show. Sums (reductions, contractions, scatter, libraries) round inside, where terms may cancel:
 their float operands are moved as well. Data movement, comparisons, integers are exact.
 """
 
@@ -76,9 +77,9 @@ class _ShadowInterpreter(Interpreter):
         sign = self.direction or self.rng.choice([-1.0, 1.0], value.shape)
         with np.errstate(all="ignore"):
             if value.dtype.kind != "c":
-                return np.asarray(
-                    (value.astype(np.float64) * (1 + sign * size)).astype(value.dtype)
-                )
+                moved = value.astype(np.float64) * (1 + sign * size)
+                moved = np.where(np.isnan(moved), np.copysign(np.nan, sign), moved)
+                return np.asarray(moved.astype(value.dtype))
             # The parts of a complex number round relative to its magnitude.
             wide = value.astype(np.complex128)
             turn = 1.0 if self.direction else self.rng.choice([-1.0, 1.0], value.shape)

@@ -1,5 +1,6 @@
 """Imports every file that registers a kernel emitter."""
 
+import haloc.codegen.scan
 import haloc.codegen.updates
 import haloc.codegen.windows
 import haloc.cpu.contraction
