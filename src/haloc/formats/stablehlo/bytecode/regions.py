@@ -113,19 +113,20 @@ class RegionReader:
                     cursor.fail(f"value {index} of {name} is not defined here")
                 op.operands.append(operand)
         if name == CAST:
-            return self.cast(cursor, op, types)
-        self.rename(cursor, op, start)
-        for type in types:
-            value = MlirValue(type)
-            op.results.append(value)
-            self.define(value, cursor)
+            self.cast(cursor, op, types)
+        else:
+            self.rename(cursor, op, start)
+            for type in types:
+                value = MlirValue(type)
+                op.results.append(value)
+                self.define(value, cursor)
         if mask & _SUCCESSORS:
             cursor.fail(f"{op.name} has successor blocks; StableHLO has none", start)
         if mask & _USE_LISTS:
             self.skip_use_lists(cursor, len(types))
         if mask & _REGIONS:
             self.regions(cursor, op)
-        return op
+        return None if name == CAST else op
 
     def cast(self, cursor: ByteCursor, op: MlirOp, types: tuple[Any, ...]) -> None:
         if len(types) != len(op.operands):

@@ -45,12 +45,14 @@ from haloc.formats.stablehlo.mlir import (
 
 
 def _enum(kind: str, *names: str) -> Decoder:
+    """By number; an empty name stands for a number that means nothing."""
+    first = int(not names[0])
     values = [Enum(kind, name) for name in names]
 
     def read(cursor: ByteCursor, entries: Entries) -> Enum:
         number = cursor.varint(f"a {kind}")
-        if number >= len(values):
-            cursor.fail(f"{kind} {number}, expected 0 to {len(values) - 1}")
+        if number >= len(values) or not names[number]:
+            cursor.fail(f"{kind} {number}, expected {first} to {len(values) - 1}")
         return values[number]
 
     return read
@@ -169,10 +171,10 @@ ATTRIBUTES: dict[int, Decoder] = {
     10: _alias,
     11: _enum("precision", "DEFAULT", "HIGH", "HIGHEST"),
     12: _enum("rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX"),
-    13: _enum("rng_distribution", "UNIFORM", "NORMAL"),
+    13: _enum("rng_distribution", "", "UNIFORM", "NORMAL"),
     14: lambda c, e: e.read_string(c),
     15: _tensor,
-    16: _enum("transpose", "TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    16: _enum("transpose", "", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
     17: lambda c, e: e.read_type(c),
     18: _bounds,
     19: _enum("result_accuracy_mode", "DEFAULT", "HIGHEST", "TOLERANCE"),

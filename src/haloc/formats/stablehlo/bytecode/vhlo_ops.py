@@ -256,10 +256,10 @@ def _scatter(attributes: Attributes) -> None:
 
 
 def _collective(attributes: Attributes) -> None:
-    """channel_id becomes a channel handle: one between devices (type 1), 0 for none."""
+    """channel_id becomes a channel handle, of type 0 as jaxlib has it; id 0 stands for none."""
     channel = attributes.pop("channel_id", None)
     if channel is not None and channel.value:
-        fields = {"handle": channel.value, "type": 1}
+        fields = {"handle": channel.value, "type": 0}
         attributes["channel_handle"] = Struct("stablehlo.channel_handle", fields)
     if attributes.pop("use_global_device_ids", False):
         attributes["use_global_device_ids"] = UNIT
@@ -269,6 +269,9 @@ def _point_to_point(attributes: Attributes) -> None:
     fields = {"handle": attributes.pop("channel_id").value}
     fields["type"] = attributes.pop("channel_type").value
     attributes["channel_handle"] = Struct("stablehlo.channel_handle", fields)
+    pairs = attributes.get("source_target_pairs")
+    if pairs is not None and not pairs.array.size:
+        del attributes["source_target_pairs"]
 
 
 def _symbol(key: str) -> Callable[[Attributes], None]:
@@ -324,6 +327,8 @@ def _all(wanted: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, DenseElements) and bool((value.array == wanted).all())
 
 
+_DEFAULT_PRECISION = Enum("precision", "DEFAULT")
+
 _DEFAULTS: dict[str, Callable[[Any], bool]] = {
     "api_version": lambda value: value.value == 1,
     "backend_config": lambda value: value == "",
@@ -344,7 +349,7 @@ _DEFAULTS: dict[str, Callable[[Any], bool]] = {
     "outfeed_config": lambda value: value == "",
     "output_operand_aliases": lambda value: not value,
     "padding": _all(0),
-    "precision_config": lambda value: not value,
+    "precision_config": lambda value: all(v == _DEFAULT_PRECISION for v in value),
     "result_accuracy": lambda value: value.fields["mode"].value == "DEFAULT",
     "rhs_dilation": _all(1),
     "sym_visibility": lambda value: value == "",
