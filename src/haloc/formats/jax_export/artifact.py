@@ -59,9 +59,13 @@ class NamedSharding:
 
 @dataclass(frozen=True, slots=True)
 class DisabledCheck:
-    """A safety check that the exporter switched off; for a custom call, its target."""
+    """A safety check that the exporter switched off: that of the platform, or of a custom call."""
 
     custom_call_target: str
+
+    @property
+    def is_platform(self) -> bool:
+        return not self.custom_call_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Artifact:
 
 
 def is_artifact(data: bytes) -> bool:
-    """Whether the bytes look like a jax.export artifact (flatbuffers carry no mark of their own)."""
+    """Whether the bytes are an artifact; flatbuffers carry no mark, so its module must."""
     try:
         root = root_table(data)
         in_range = OLDEST_SCHEMA <= root.number(_SCHEMA, "<H") <= NEWEST_SCHEMA + 16

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
-from haloc.formats.jax_export.refine_ops import STATIC, Known, constant_op
+from haloc.formats.jax_export.refine_ops import BODY_CALLS, STATIC, Known, constant_op
 from haloc.formats.jax_export.refine_shapes import result_dims
 from haloc.formats.jax_export.refine_values import evaluate
 from haloc.formats.stablehlo.mlir import (
@@ -213,6 +213,7 @@ class _Refiner:
             new.operations.append(copy)
             return
         try:
+            self.called_functions(copy)
             self.regions(op, copy, values)
             done = STATIC[op.name](copy, self.known) if op.name in STATIC else [copy]
             self.result_types(copy)
@@ -263,6 +264,22 @@ class _Refiner:
             result.type = value.type
             if value in self.known.constants:
                 self.known.constants[result] = self.known.constants[value]
+
+    def called_functions(self, op: MlirOp) -> None:
+        """Take over the functions that a custom call names, which must be static."""
+        called = op.attributes.get("called_computations")
+        if not isinstance(called, tuple) or op.attributes.get("call_target_name") in BODY_CALLS:
+            return
+        names = []
+        for symbol in called:
+            assert isinstance(symbol, SymbolRef)
+            source = self.functions.get(symbol.name)
+            if source is None or not source.regions or not source.regions[0].blocks:
+                raise InvalidArgumentError(f"{op.name}: there is no function {symbol.name!r}")
+            types = [v.type for v in source.regions[0].blocks[0].arguments]
+            name, _ = self.function(symbol.name, types, [None] * len(types), op.name)
+            names.append(SymbolRef(name))
+        op.attributes["called_computations"] = tuple(names)
 
     def take_branch(
         self, op: MlirOp, copy: MlirOp, values: dict[MlirValue, MlirValue], new: MlirBlock

@@ -32,6 +32,9 @@ PASSED_THROUGH = frozenset(
     )
 )
 
+BODY_CALLS = frozenset(("stablehlo.dynamic_reduce_window",))
+"""Custom calls whose function becomes the region of an op."""
+
 
 @dataclass(slots=True)
 class Known:

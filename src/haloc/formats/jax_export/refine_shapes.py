@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from haloc.formats.stablehlo.mlir import DenseElements, MlirOp
+from haloc.formats.stablehlo.mlir import DenseElements, MlirOp, RankedTensor
 
 Dims: TypeAlias = tuple[int, ...]
 Rule: TypeAlias = Callable[[MlirOp, Sequence[Dims]], Sequence[Dims]]
@@ -183,6 +183,16 @@ def _group_size(op: MlirOp) -> int:
     return groups.array.shape[-1]  # type: ignore[union-attr]
 
 
+def _bitcast_convert(op: MlirOp, dims: Sequence[Dims]) -> Sequence[Dims]:
+    """The last dimension holds the parts of wider elements."""
+    source, result = op.operands[0].type, op.results[0].type
+    assert isinstance(source, RankedTensor) and isinstance(result, RankedTensor)
+    extra = len(result.dims) - len(source.dims)
+    if extra <= 0:
+        return [dims[0][: len(result.dims)]]
+    return [(*dims[0], *[-1 if d is None else d for d in result.dims[-extra:]])]
+
+
 def _top_k(op: MlirOp, dims: Sequence[Dims]) -> Sequence[Dims]:
     return [(*dims[0][:-1], _integer(op, "k"))] * 2
 
@@ -195,6 +205,7 @@ _RULES: dict[str, Rule] = {
     "stablehlo.batch_norm_grad": _batch_norm,
     "stablehlo.batch_norm_inference": _batch_norm,
     "stablehlo.batch_norm_training": _batch_norm,
+    "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.cholesky": _like_first,
     "stablehlo.collective_broadcast": _like_first,
     "stablehlo.collective_permute": _like_first,
