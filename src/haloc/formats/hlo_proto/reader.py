@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import haloc.ops  # noqa: F401  (fills OPS)
 from haloc.errors import HloParseError, InvalidArgumentError

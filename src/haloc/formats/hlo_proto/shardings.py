@@ -23,8 +23,13 @@ def sharding_from_bytes(data: bytes) -> HloSharding:
     return sharding_from_proto(decode("OpSharding", data))
 
 
-@lru_cache(maxsize=20_000)
 def sharding_to_bytes(sharding: HloSharding) -> bytes:
+    return _encoded(sharding, str(sharding))
+
+
+@lru_cache(maxsize=20_000)
+def _encoded(sharding: HloSharding, text: str) -> bytes:
+    """By text too: shardings that differ in metadata only are equal."""
     return encode("OpSharding", sharding_to_proto(sharding))
 
 

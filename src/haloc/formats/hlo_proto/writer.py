@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import haloc.ops  # noqa: F401  (fills OPS)
 from haloc.errors import InternalError, InvalidArgumentError, UnimplementedError
 from haloc.formats.hlo_proto.header import computation_shape, header_to_proto
@@ -16,7 +14,7 @@ from haloc.formats.proto import Message, decode, encode
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
 from haloc.ir.sharding import HloSharding
-from haloc.ops.table import OPS, REQUIRED
+from haloc.ops.table import REQUIRED
 
 _ID_BITS = 32
 """An instruction's id is its computation's, shifted by this, and its number there from 1."""

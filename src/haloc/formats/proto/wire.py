@@ -162,7 +162,7 @@ class _Decoder:
             if field is None:
                 into[UNKNOWN] = into.get(UNKNOWN, b"") + data[start:pos]
             elif not field.is_repeated:
-                if value or field.has_presence or field.kind == "message" or field.name in into:
+                if value or _stands_for_itself(field, value) or field.name in into:
                     into[field.name] = value
             elif field.is_array:
                 self._extend(field, into, np.array([value], ARRAY_DTYPES[field.kind]))
@@ -282,14 +282,19 @@ def _encode(owner: MessageType, message: Message) -> bytes:
         if field.is_repeated or field.kind == "map":
             if len(value):
                 chunks.append((field.number, _repeated(owner, field, value)))
-        elif value or field.has_presence or field.kind == "message" or _is_minus_zero(value):
+        elif value or _stands_for_itself(field, value):
             chunks.append((field.number, field.tag + _single(owner, field, value)))
     chunks.sort()
     return b"".join([chunk for _, chunk in chunks]) + unknown
 
 
-def _is_minus_zero(value: Any) -> bool:
-    return isinstance(value, float) and str(value) == "-0.0"
+def _stands_for_itself(field: Field, value: Any) -> bool:
+    """Whether a zero value says more than the field's absence would."""
+    return (
+        field.has_presence
+        or field.kind == "message"
+        or (field.wire in (FIXED32, FIXED64) and str(value)[0] == "-")
+    )
 
 
 def _repeated(owner: MessageType, field: Field, values: Any) -> bytes:
