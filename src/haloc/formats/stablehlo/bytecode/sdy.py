@@ -7,6 +7,7 @@ from typing import Any
 from haloc.formats.stablehlo.bytecode.cursor import ByteCursor
 from haloc.formats.stablehlo.bytecode.entries import Decoder, Entries, describe
 from haloc.formats.stablehlo.mlir import (
+    OtherAttribute,
     SdyAxis,
     SdyDim,
     SdyManualAxes,
@@ -77,6 +78,26 @@ def _manual_axes(cursor: ByteCursor, entries: Entries) -> SdyManualAxes:
     return SdyManualAxes(_listed(cursor, entries, str, "an axis name"))
 
 
+def _dim_factors(cursor: ByteCursor, entries: Entries) -> OtherAttribute:
+    return OtherAttribute(str(cursor.signed_list("factors")))
+
+
+def _value_factors(cursor: ByteCursor, entries: Entries) -> OtherAttribute:
+    return OtherAttribute(str(entries.read_attributes(cursor)))
+
+
+def _rule(cursor: ByteCursor, entries: Entries) -> OtherAttribute:
+    """How a custom call may be sharded: factor sizes, the factors of each operand and result,
+    four lists of factors (the first versions had fewer), and whether a person wrote the rule."""
+    cursor.signed_list("factor sizes")
+    entries.read_attributes(cursor)
+    entries.read_attributes(cursor)
+    while cursor.remaining > 1:
+        cursor.signed_list("factors")
+    cursor.byte("whether the rule is custom")
+    return OtherAttribute("#sdy.op_sharding_rule")
+
+
 ATTRIBUTES: dict[int, Decoder] = {
     0: _manual_axes,
     1: _mesh_axis,
@@ -86,6 +107,9 @@ ATTRIBUTES: dict[int, Decoder] = {
     5: _dim,
     6: _sharding(False),
     7: _per_value,
+    8: _dim_factors,
+    9: _value_factors,
+    10: _rule,
     15: _sharding(True),
     16: _per_value,
     17: _sharding(True, True),

@@ -53,7 +53,8 @@ def call(scope: Scope, op: MlirOp, name: str, **attrs: Any) -> HloInstruction:
     computation = function(scope, op, name)
     operands = scope.operands(op)
     parameters = computation.parameters
-    if [o.shape for o in operands] != [p.shape for p in parameters]:
+    fits = [o.shape.compatible(p.shape) for o, p in zip(operands, parameters, strict=False)]
+    if len(operands) != len(parameters) or not all(fits):
         given = ", ".join(o.shape.to_string(False) for o in operands)
         wanted = ", ".join(p.shape.to_string(False) for p in parameters)
         reading.fail(op, f"@{name} takes ({wanted}), given ({given})")
