@@ -22,7 +22,7 @@ ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32
 Case = tuple[str | bytes, type[HloError], str]
 
 SYNTAX: dict[str, Case] = {
-    "empty": ("", InvalidArgumentError, "the computation is empty; expected HLO text"),
+    "empty": ("", InvalidArgumentError, "the computation is empty; expected HLO or StableHLO text"),
     "blank": (" \n\t\n", InvalidArgumentError, "the computation is empty"),
     "only a header": ("HloModule m\n", HloParseError, "found end of text, expected a computation"),
     "prose": (
@@ -34,9 +34,9 @@ SYNTAX: dict[str, Case] = {
     "bytes that are not UTF-8": (b"HloModule \xff\xfe", UnimplementedError, "unknown format"),
     "an HLO proto": (b"\x0a\x01m\x12\x01e\x00\xff", UnimplementedError, "an HLO proto"),
     "StableHLO text": (
-        "module @m {\n func.func @main() { return }\n}",
-        UnimplementedError,
-        "StableHLO text",
+        "module @m {\n func.func @main() { return %0 }\n}",
+        HloParseError,
+        "value %0 is not defined here",
     ),
     "StableHLO bytecode": (b"ML\xefR\x01\x02", UnimplementedError, "StableHLO bytecode"),
     "two entries": (

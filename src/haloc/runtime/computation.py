@@ -1,15 +1,21 @@
-"""Reads whatever a user hands to `compile`: HLO text, or a module that is already read."""
+"""Reads whatever a user hands to `compile`: HLO or StableHLO text, or a module already read."""
 
 from __future__ import annotations
 
+import re
+
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.formats.hlo_text import parse_module
+from haloc.formats.stablehlo import parse_stablehlo
 from haloc.ir.module import HloModule
 from haloc.runtime.hlo_module import XlaHloModule
 
 _MLIR_BYTECODE = b"ML\xefR"
-_MLIR_WORDS = ("module", "func.func", "func", "builtin.module", "#", "sdy.mesh")
-_HLO_WORDS = ("HloModule", "ENTRY", "%", "ROOT", "//", "/*")
+_COMMENTS = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_MLIR = re.compile(
+    r'[#!]\w|(?:module|builtin\.module|func(?:\.func)?|sdy\.mesh)\b|"builtin\.module"'
+)
+_HLO = re.compile(r"HloModule\b|ENTRY\b|%|ROOT\b")
 
 
 def read_computation(
@@ -17,7 +23,7 @@ def read_computation(
 ) -> HloModule:
     """The module, the caller's to change. It is not verified yet.
 
-    HloParseError for bad HLO text, UnimplementedError naming the format for those haloc does not
+    HloParseError for bad text, UnimplementedError naming the format for those haloc does not
     read yet, TypeError for other Python types.
     """
     if isinstance(computation, XlaHloModule):
@@ -28,17 +34,24 @@ def read_computation(
         computation = _text_of(bytes(computation))
     if not isinstance(computation, str):
         raise TypeError(
-            "a computation is HLO text (str or bytes) or an HloModule, not "
+            "a computation is HLO or StableHLO text (str or bytes) or an HloModule, not "
             f"{type(computation).__name__}"
         )
     start = computation.lstrip("\ufeff \t\r\n")
     if not start:
-        raise InvalidArgumentError("the computation is empty; expected HLO text")
-    word = start.split(None, 1)[0]
-    is_hlo = word.startswith(_HLO_WORDS)
-    if not is_hlo and (word.startswith(_MLIR_WORDS) or "stablehlo." in start):
-        raise UnimplementedError("the computation is StableHLO text: haloc reads HLO text so far")
+        raise InvalidArgumentError("the computation is empty; expected HLO or StableHLO text")
+    if is_mlir(start):
+        return parse_stablehlo(computation, filename)
     return parse_module(computation, filename)
+
+
+def is_mlir(text: str) -> bool:
+    """Whether text is MLIR rather than HLO, by its first word behind comments."""
+    comments = _COMMENTS.match(text)
+    begin = comments.end() if comments else 0
+    if _MLIR.match(text, begin):
+        return True
+    return not _HLO.match(text, begin) and "stablehlo." in text
 
 
 def _text_of(data: bytes) -> str:

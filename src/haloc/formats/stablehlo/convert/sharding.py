@@ -32,7 +32,7 @@ from haloc.ir.sharding import (
 
 
 def hlo_sharding(program: Program, sharding: SdySharding) -> HloSharding:
-    """{replicated} over one device, {maximal} for a mesh that is a device, else axes of the mesh."""
+    """{replicated} over one device, {maximal} for a mesh that is a device, else mesh axes."""
     mesh: Any = sharding.mesh
     if isinstance(mesh, SymbolRef):
         mesh = program.meshes.get(mesh.name)
