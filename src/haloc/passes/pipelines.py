@@ -10,6 +10,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     constant_folding,
     cse,
     dce,
+    defuser,
     expand,
     float_normalization,
     fusion,
@@ -47,6 +48,7 @@ SIMPLIFY = Fixpoint(
 
 CANONICAL: Pipeline = [
     "layout-normalization",
+    "defuser",
     "expand",
     "operand-upcaster",
     "call-inliner",
@@ -77,6 +79,8 @@ ORDER = [
     Before(
         "layout-normalization", "fusion", why="generated loops take every array to be row-major"
     ),
+    Before("defuser", "expand", why="what was fused may have to be expanded"),
+    Before("defuser", "fusion", why="fusions made here must stay"),
     Before("expand", "fusion", why="fusion and code generation know no ops that are expanded"),
     Before(
         "algebraic-simplifier",
