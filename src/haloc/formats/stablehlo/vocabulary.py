@@ -6,7 +6,7 @@ _STABLEHLO = """
 abs add after_all all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_inference
 batch_norm_training bitcast_convert broadcast broadcast_in_dim case cbrt ceil cholesky clamp
 collective_broadcast collective_permute compare complex composite concatenate constant convert
-convolution cosine count_leading_zeros create_token cross_replica_sum custom_call divide dot
+convolution cosine count_leading_zeros create_token cross-replica-sum custom_call divide dot
 dot_general dynamic_broadcast_in_dim dynamic_conv dynamic_gather dynamic_iota dynamic_pad
 dynamic_reshape dynamic_slice dynamic_update_slice einsum exponential exponential_minus_one fft
 floor gather get_dimension_size get_tuple_element if imag infeed iota is_finite log log_plus_one

@@ -6,7 +6,7 @@ from typing import Any
 
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape, results_shape
-from haloc.formats.stablehlo.convert.regions import scalar_region
+from haloc.formats.stablehlo.convert.regions import addition, scalar_region
 from haloc.formats.stablehlo.convert.structure import channel
 from haloc.formats.stablehlo.mlir import MlirOp, SdyAxis, SdyMesh, Struct, SymbolRef
 from haloc.ir.module import HloInstruction
@@ -42,10 +42,17 @@ def _common(scope: Scope, op: MlirOp) -> dict[str, Any]:
     return attrs
 
 
-@converts("stablehlo.all_reduce", "stablehlo.cross_replica_sum")
+@converts("stablehlo.cross-replica-sum")
+def _cross_replica_sum(scope: Scope, op: MlirOp) -> HloInstruction:
+    shape = result_shape(op)
+    region = addition(scope, shape.dtype)
+    groups = replica_groups(scope, op)
+    operands = scope.operands(op, 1)
+    return scope.add("all-reduce", shape, operands, replica_groups=groups, to_apply=region)
+
+
+@converts("stablehlo.all_reduce")
 def _all_reduce(scope: Scope, op: MlirOp) -> None:
-    if op.name == "stablehlo.cross_replica_sum":
-        reading.unimplemented(op, "use stablehlo.all_reduce, which has its computation written")
     region = scalar_region(scope, op, 0)
     attrs = _common(scope, op)
     made = scope.add("all-reduce", results_shape(op), scope.operands(op), **attrs, to_apply=region)

@@ -6,6 +6,7 @@ from typing import Any
 
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape, results_shape
+from haloc.formats.stablehlo.convert.regions import addition
 from haloc.formats.stablehlo.mlir import Enum, MlirOp, Scalar, Struct
 from haloc.ir.module import HloInstruction
 from haloc.ops.attrs import ConvDims, WindowDim
@@ -124,6 +125,29 @@ def _einsum(scope: Scope, op: MlirOp) -> HloInstruction:
     if order == list(out):
         return made
     return scope.add("transpose", shape, (made,), dimensions=tuple(order.index(x) for x in out))
+
+
+@converts("stablehlo.unary_einsum")
+def _unary_einsum(scope: Scope, op: MlirOp) -> HloInstruction:
+    """ "ij->j": sums over the letters the result has not, the rest in the result's order."""
+    (operand,) = scope.operands(op, 1)
+    config = reading.text(op, "einsum_config").replace(" ", "")
+    a, arrow, out = config.partition("->")
+    shape = result_shape(op)
+    distinct = len(set(a)) == len(a) == operand.shape.rank and len(set(out)) == len(out)
+    if not (arrow and distinct and set(out) <= set(a) and len(out) == shape.rank):
+        reading.unimplemented(op, f"the equation {config!r}")
+    summed = tuple(i for i, x in enumerate(a) if x not in out)
+    kept = [x for x in a if x in out]
+    if summed:
+        sizes = tuple(operand.shape.dims[a.index(x)] for x in kept)
+        zero = scope.constant(0, shape.dtype)
+        region = addition(scope, shape.dtype)
+        operands = (operand, zero)
+        reduced = shape.with_dims(sizes)
+        operand = scope.add("reduce", reduced, operands, dimensions=summed, to_apply=region)
+    order = tuple(kept.index(x) for x in out)
+    return scope.add("transpose", shape, (operand,), dimensions=order)
 
 
 @converts("chlo.ragged_dot")

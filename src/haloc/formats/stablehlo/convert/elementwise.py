@@ -74,7 +74,7 @@ def _same(scope: Scope, op: MlirOp) -> HloInstruction:
 converts(*OPCODES)(_same)
 
 
-@converts("stablehlo.constant", "chlo.constant")
+@converts("stablehlo.constant", "chlo.constant", "sdy.constant")
 def _constant(scope: Scope, op: MlirOp) -> HloInstruction:
     value = reading.get(op, "value")
     if not isinstance(value, DenseElements):

@@ -7,6 +7,7 @@ from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape, results_shape
 from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.mlir import MlirBlock, MlirOp, MlirValue
+from haloc.ir.dtype import DType
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
 from haloc.ops.attrs import WindowDim
@@ -53,6 +54,15 @@ def scalar_region(scope: Scope, op: MlirOp, number: int) -> HloComputation:
     for index, argument in enumerate(block.arguments):
         inner.values[argument] = inner.parameter(index, shape_of(argument.type), scope.name)
     fill(inner, op, block)
+    return inner.computation
+
+
+def addition(scope: Scope, dtype: DType) -> HloComputation:
+    """A computation that adds two scalars."""
+    inner = new_scope(scope, "add")
+    shape = Shape(dtype)
+    parameters = [inner.parameter(i, shape) for i in range(2)]
+    inner.computation.root = inner.add("add", shape, parameters)
     return inner.computation
 
 

@@ -51,6 +51,10 @@ def _attribute(reader: OperationReader) -> Attribute:
     return parse_attribute(reader.cursor)
 
 
+def _string(reader: OperationReader) -> Attribute:
+    return reader.cursor.string()
+
+
 def _enum(kind: str) -> Callable[[OperationReader], Attribute]:
     return lambda reader: Enum(kind, reader.cursor.word(f"a {kind.replace('_', ' ')}"))
 
@@ -67,7 +71,7 @@ KEYWORDS: dict[str, dict[str, Keyword]] = {
     "stablehlo.dynamic_broadcast_in_dim": {"dims": ("broadcast_dimensions", _ints)},
     "stablehlo.dynamic_iota": {"dim": ("iota_dimension", _i64)},
     "stablehlo.dynamic_slice": {"sizes": ("slice_sizes", _ints)},
-    "stablehlo.einsum": {"config": ("einsum_config", _attribute)},
+    "stablehlo.einsum": {"config": ("einsum_config", _string)},
     "stablehlo.fft": {"type": ("fft_type", _enum("fft_type")), "length": ("fft_length", _ints)},
     "stablehlo.get_dimension_size": {"dim": ("dimension", _i64)},
     "stablehlo.iota": {"dim": ("iota_dimension", _i64)},
@@ -81,6 +85,7 @@ KEYWORDS: dict[str, dict[str, Keyword]] = {
     "stablehlo.rng_bit_generator": {"algorithm": ("rng_algorithm", _enum("rng_algorithm"))},
     "stablehlo.set_dimension_size": {"dim": ("dimension", _i64)},
     "stablehlo.transpose": {"dims": ("permutation", _ints)},
+    "stablehlo.unary_einsum": {"config": ("einsum_config", _string)},
 }
 """Per op: the words before `=`, the attributes they stand for and how their values read."""
 
@@ -200,10 +205,3 @@ class Forms(PrettyForms):
         if name not in _ONE_TYPE_OF_RESULT:
             reader.check_operands(name, operands, written * len(operands), start)
         return [MlirValue(written[0])]
-
-
-def check_known(reader: OperationReader, name: str, position: int) -> None:
-    if name not in OP_NAMES:
-        near = get_close_matches(name, OP_NAMES, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        reader.cursor.fail_at(f"unknown operation {name!r}{hint}", position, position + len(name))

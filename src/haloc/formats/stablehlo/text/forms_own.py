@@ -32,7 +32,7 @@ from haloc.formats.stablehlo.text.attributes import (
 )
 from haloc.formats.stablehlo.text.cursor import INT64_MAX
 from haloc.formats.stablehlo.text.operations import OperationReader
-from haloc.formats.stablehlo.text.types import parse_function_type, parse_type
+from haloc.formats.stablehlo.text.types import parse_type
 
 OwnForm = Callable[[OperationReader, str, int], MlirOp]
 
@@ -244,7 +244,8 @@ def _dot_general(reader: OperationReader, name: str, position: int) -> MlirOp:
             wanted = "batching_dims, contracting_dims, precision, algorithm"
             message = f"{name} has no keyword {key!r}, it has {wanted}"
             cursor.fail_at(message, found.start(1), found.end(1))
-    attributes["dot_dimension_numbers"] = Struct("stablehlo.dot", fields)
+    given = {name: dims for name, dims in fields.items() if dims}
+    attributes["dot_dimension_numbers"] = Struct("stablehlo.dot", given)
     attributes |= _dictionary(reader)
     results = reader.function_type(name, operands)
     return MlirOp(name, operands, attributes, [], results, None, position)
@@ -453,10 +454,6 @@ def _nested(reader: OperationReader, name: str, position: int) -> MlirOp:
     )
 
 
-def generic_function_type(reader: OperationReader) -> MlirType:
-    return parse_function_type(reader.cursor)
-
-
 OWN_FORMS: dict[str, OwnForm] = {
     "arith.constant": _constant,
     "builtin.module": _nested,
@@ -465,6 +462,7 @@ OWN_FORMS: dict[str, OwnForm] = {
     "chlo.top_k": _top_k,
     "func.call": _call,
     "func.func": _nested,
+    "sdy.constant": _constant,
     "stablehlo.compare": _compare,
     "stablehlo.composite": _composite,
     "stablehlo.constant": _constant,

@@ -22,6 +22,7 @@ from haloc.formats.stablehlo.text.sdy import (
     parse_sharding_list,
 )
 
+_DIRECTION = re.compile(r"\s*allowed_direction\s*=\s*(NONE|FORWARD|BACKWARD|BOTH)\b")
 _GROUP = re.compile(r"\s*group_id\s*=\s*(\d+)")
 
 
@@ -63,6 +64,27 @@ def _group(reader: OperationReader, name: str, position: int) -> MlirOp:
     if found is None:
         reader.cursor.expected("group_id=N")
     attributes: dict[str, Attribute] = {"group_id": Integer(int(found[1]))}
+    return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
+
+
+def _barrier(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.propagation_barrier %0 allowed_direction=FORWARD : type`."""
+    operand = reader.operand()
+    found = reader.cursor.match(_DIRECTION)
+    if found is None:
+        reader.cursor.expected("allowed_direction=NONE, FORWARD, BACKWARD or BOTH")
+    number = ("NONE", "FORWARD", "BACKWARD", "BOTH").index(found[1])
+    attributes: dict[str, Attribute] = {"allowed_direction": Integer(number, "i32")}
+    return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
+
+
+def _edge(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.data_flow_edge %0 sharding=<@mesh, [...]> : type`."""
+    operand = reader.operand()
+    attributes: dict[str, Attribute] = {}
+    if reader.cursor.accept_word("sharding"):
+        reader.cursor.expect("=")
+        attributes["sharding"] = parse_sdy_sharding(reader.cursor)
     return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
 
 
@@ -118,9 +140,11 @@ def _body(reader: OperationReader, op: MlirOp) -> MlirOp:
 
 
 OWN_FORMS |= {
+    "sdy.data_flow_edge": _edge,
     "sdy.manual_computation": _manual_computation,
     "sdy.mesh": _mesh,
     "sdy.named_computation": _named_computation,
+    "sdy.propagation_barrier": _barrier,
     "sdy.reshard": _constraint,
     "sdy.sharding_constraint": _constraint,
     "sdy.sharding_group": _group,

@@ -28,7 +28,7 @@ from haloc.formats.stablehlo.text.types import parse_function_type, parse_type
 
 _RESULTS = re.compile(r"\s*(%[\w$.-]+(?:\s*:\s*\d+)?(?:\s*,\s*%[\w$.-]+(?:\s*:\s*\d+)?)*)\s*=\s*")
 _RESULT = re.compile(r"%([\w$.-]+)(?:\s*:\s*(\d+))?")
-_NAME = re.compile(r'\s*(?:"([A-Za-z_][\w$.]*)"|([A-Za-z_][\w$.]*))')
+_NAME = re.compile(r'\s*(?:"([A-Za-z_][\w$.-]*)"|([A-Za-z_][\w$.]*))')
 _OPERAND = re.compile(r"\s*%([\w$.-]+)(?:#(\d+))?")
 _LOC = re.compile(r"\s*loc\(#([\w$.-]+)\)")
 _BLOCK = re.compile(r"\s*\^([\w$.-]+)\s*")
