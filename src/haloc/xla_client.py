@@ -26,6 +26,8 @@ from haloc.runtime.hlo_module import XlaHloModule as HloModule
 from haloc.runtime.hlo_module import hlo_module_from_text
 from haloc.runtime.host_buffer import HostBufferSemantics
 from haloc.runtime.memory_stats import CompiledMemoryStats
+from haloc.runtime.op_sharding import OpSharding
+from haloc.runtime.op_sharding import XlaHloSharding as HloSharding
 from haloc.runtime.results import ExecuteResults, ShardedToken, Token
 from haloc.runtime.xla_shape import PjRtLayout, PrimitiveType, dtype_to_etype
 from haloc.runtime.xla_shape import XlaLayout as Layout
@@ -46,10 +48,12 @@ __all__ = [
     "HloComputation",
     "HloModule",
     "HloPrintOptions",
+    "HloSharding",
     "HostBufferSemantics",
     "Layout",
     "LoadedExecutable",
     "Memory",
+    "OpSharding",
     "PjRtLayout",
     "PrimitiveType",
     "Shape",

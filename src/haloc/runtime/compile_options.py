@@ -9,6 +9,11 @@ from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.flags import Flags, FlagValue
 from haloc.ir.shape import Shape
 from haloc.runtime.debug_options import DebugOptions
+from haloc.runtime.option_protos import (
+    DEFAULT_REST,
+    compile_options_to_bytes,
+    read_compile_options,
+)
 from haloc.runtime.xla_shape import XlaShape
 
 if TYPE_CHECKING:
@@ -19,6 +24,8 @@ class ExecutableBuildOptions:
     """Options of one executable, with jaxlib's names and defaults. See `check_supported`."""
 
     def __init__(self) -> None:
+        self._rest = dict(DEFAULT_REST)
+        self._has_debug_options = True
         self.debug_options = DebugOptions.from_flags(Flags.from_environment())
         self.result_layout: XlaShape | None = None
         self.fdo_profile = b""
@@ -74,8 +81,26 @@ class CompileOptions:
         self.compile_portable_executable = False
         self.profile_version = 0
         self.env_option_overrides: list[tuple[str, FlagValue]] = []
+        self._rest: dict[str, Any] = {}
+
+    def SerializeAsString(self) -> bytes:
+        """A CompileOptionsProto that jaxlib reads. InvalidArgumentError for a value that does not
+        fit its field."""
+        return compile_options_to_bytes(self)
+
+    @staticmethod
+    def ParseFromString(data: bytes) -> CompileOptions:
+        """The options in a serialised CompileOptionsProto. What they have no attribute for is kept
+        and written back. HloParseError for other data (jaxlib gives some object then)."""
+        options = CompileOptions()
+        read_compile_options(options, data)
+        return options
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (CompileOptions.ParseFromString, (self.SerializeAsString(),))
 
     _FIELDS = frozenset({
+        "_rest",
         "argument_layouts",
         "compile_portable_executable",
         "device_assignment",
@@ -161,6 +186,7 @@ def check_supported(options: CompileOptions) -> None:
         value = getattr(build, name)
         if value != only:
             raise UnimplementedError(f"{name}={value}: haloc runs with {name}={only} only so far")
+    build.debug_options.check_supported()
     if build.fdo_profile:
         raise UnimplementedError("fdo_profile: haloc does not use profiles yet")
     if options.compile_portable_executable:

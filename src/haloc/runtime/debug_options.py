@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from haloc.errors import UnimplementedError
 from haloc.flags import FLAGS, Flags
@@ -59,8 +59,12 @@ class DebugOptions:
             wanted = type(default).__name__
             raise TypeError(f"DebugOptions.{name} takes {wanted}, not {type(value).__name__}")
         if name not in FLAGS and value != default:
-            raise UnimplementedError(f"DebugOptions.{name}={value!r}: haloc does not act on it")
+            _refuse(name, value)
         object.__setattr__(self, name, value)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rest", {})
+        object.__setattr__(self, "_unsaid", {})
 
     @classmethod
     def from_flags(cls, flags: Flags) -> DebugOptions:
@@ -70,5 +74,34 @@ class DebugOptions:
         """The fields that are flags."""
         return {n: getattr(self, n) for n in _DEFAULTS if n in FLAGS}
 
+    def field_values(self) -> dict[str, Any]:
+        """All fields, by name."""
+        return {n: getattr(self, n) for n in _DEFAULTS}
+
+    def set_read(self, values: dict[str, Any], rest: dict[str, Any]) -> None:
+        """Take what was read from a proto, also values that haloc does not act on: those are for
+        `check_supported` to refuse. rest: the fields of the proto that there is no name for."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        unsaid = {n: v for n, v in self.field_values().items() if n not in values}
+        object.__setattr__(self, "_rest", rest)
+        object.__setattr__(self, "_unsaid", unsaid)
+
+    def proto_values(self) -> dict[str, Any]:
+        """The fields to write into a proto: all; of options that were read, those that were there
+        or have changed since."""
+        unsaid = self.__dict__["_unsaid"]
+        return {n: v for n, v in self.field_values().items() if n not in unsaid or unsaid[n] != v}
+
+    def check_supported(self) -> None:
+        """UnimplementedError for a value that haloc does not act on."""
+        for name, default in _DEFAULTS.items():
+            if name not in FLAGS and getattr(self, name) != default:
+                _refuse(name, getattr(self, name))
+
 
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(DebugOptions)}
+
+
+def _refuse(name: str, value: Any) -> NoReturn:
+    raise UnimplementedError(f"DebugOptions.{name}={value!r}: haloc does not act on it")

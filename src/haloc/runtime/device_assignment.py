@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from haloc.formats.proto import encode
 from haloc.runtime.device import MEMORY_KINDS, Device
 
 
@@ -86,13 +87,13 @@ class DeviceAssignment:
 
     def serialize(self) -> bytes:
         """XLA's DeviceAssignmentProto."""
-        message = b"\x08" + _varint(self.replica_count()) + b"\x10"
-        message += _varint(self.computation_count())
-        for column in self.ids.T:
-            ids = b"".join(_varint(int(i)) for i in column)
-            inner = b"\x0a" + _varint(len(ids)) + ids
-            message += b"\x1a" + _varint(len(inner)) + inner
-        return message
+        columns = [{"replica_device_ids": column.tolist()} for column in self.ids.T]
+        message = {
+            "replica_count": self.replica_count(),
+            "computation_count": self.computation_count(),
+            "computation_devices": columns,
+        }
+        return encode("DeviceAssignmentProto", message)
 
     def __repr__(self) -> str:
         columns = (" ".join(map(str, column)) for column in self.ids.T)
@@ -101,13 +102,3 @@ class DeviceAssignment:
             f"DeviceAssignment{{replica_count={self.replica_count()}, "
             f"computation_count={self.computation_count()}, {listed}}}"
         )
-
-
-def _varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from haloc.analysis.cost import cost_analysis
+from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
 from haloc.formats.hlo_text import PrintOptions, parse_module, to_text
 from haloc.ir.module import HloComputation, HloModule
 
@@ -33,6 +34,15 @@ class XlaHloModule:
         return to_text(self.ir, options or PrintOptions())
 
     __str__ = to_string
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        """An HloModuleProto that XLA reads."""
+        return serialize_hlo_module(self.ir)
+
+    @staticmethod
+    def from_serialized_hlo_module_proto(data: bytes) -> XlaHloModule:
+        """HloParseError for data that is no HloModuleProto."""
+        return XlaHloModule(parse_hlo_module_proto(data))
 
     def computations(self) -> list[XlaHloComputation]:
         """Callees first, the entry last."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haloc.errors import InvalidArgumentError
+from haloc.formats.hlo_proto import shape_to_bytes
 from haloc.formats.hlo_text import parse_shape
 from haloc.ir.dtype import ALL_DTYPES, DType, dtype_from_number, dtype_from_numpy
 from haloc.ir.shape import Layout, Shape, tuple_shape
@@ -106,6 +107,10 @@ class XlaShape:
     @staticmethod
     def tuple_shape(shapes: Sequence[XlaShape]) -> XlaShape:
         return XlaShape(tuple_shape(*(s.ir for s in shapes)))
+
+    def to_serialized_proto(self) -> bytes:
+        """A ShapeProto."""
+        return shape_to_bytes(self.ir)
 
     def dimensions(self) -> tuple[int, ...]:
         return self.ir.dims
