@@ -90,6 +90,8 @@ BINARY = [
     ("add", BF16, [256], [1], [256]),
     ("multiply", C64, [complex(INF, INF)], [complex(1, 1)], [complex(NAN, INF)]),
     ("divide", C64, [1, 1], [0, complex(INF, INF)], [complex(INF, NAN), complex(0, -0.0)]),
+    ("divide", C64, [complex(1, INF), complex(INF, -2)], [0, complex(-0.0, -0.0)],
+     [complex(INF, INF), complex(-INF, INF)]),
     ("maximum", C64, [1 + 2j, 2 + 0j, 1j], [1 + 3j, 1 + 9j, complex(NAN, 0)],
      [1 + 3j, 2 + 0j, complex(NAN, 0)]),
     ("power", C64, [0, 0, 2], [0, 2, 0], [1, 0, 1]),

@@ -64,7 +64,7 @@ def _recover(quotient: Pair, x: Pair, y: Pair, norm: Expr) -> Pair:
     y_infinite = c.abs().eq(inf) | d.abs().eq(inf)
     x_finite = a.abs().lt(inf) & b.abs().lt(inf)
     y_finite = c.abs().lt(inf) & d.abs().lt(inf)
-    grows, vanishes = lost & x_infinite & y_finite, lost & y_infinite & x_finite
+    grows, vanishes = lost & ~by_zero & x_infinite & y_finite, lost & y_infinite & x_finite
     ua, ub, uc, ud = (_unit(v) for v in (a, b, c, d))
     real = grows.choose((ua * c + ub * d) * inf, real)
     imag = grows.choose((ub * c - ua * d) * inf, imag)

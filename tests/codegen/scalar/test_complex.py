@@ -94,6 +94,16 @@ def test_special_values():
         assert_same(got, np.array([want], got.dtype), [np.array([z])])
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_infinity_by_zero(dtype):
+    """An infinity of the sign of the divisor's real part times the numerator (C99, Annex G)."""
+    inf = np.inf
+    x = np.array([complex(1, inf), complex(inf, -2), complex(3, -inf)], dtype)
+    y = np.array([0, complex(-0.0, -0.0), complex(-0.0, 0)], dtype)
+    want = np.array([complex(inf, inf), complex(-inf, inf), complex(-inf, inf)], dtype)
+    assert_same(apply_both("divide", [x, y]), want, [x, y])
+
+
 def test_equality_maximum_and_parts():
     z = np.array([1 + 2j, 1 + 3j, 2 + 0j, 1 + 2j], np.complex64)
     w = np.array([1 + 2j, 1 + 2j, 1 + 9j, 2 + 0j], np.complex64)
