@@ -22,23 +22,31 @@ ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32
 Case = tuple[str | bytes, type[HloError], str]
 
 SYNTAX: dict[str, Case] = {
-    "empty": ("", InvalidArgumentError, "the computation is empty; expected HLO or StableHLO text"),
-    "blank": (" \n\t\n", InvalidArgumentError, "the computation is empty"),
+    "empty": (
+        "",
+        InvalidArgumentError,
+        "the program is empty; expected HLO text, HloModuleProto, ",
+    ),
+    "blank": (" \n\t\n", InvalidArgumentError, "the program is empty"),
     "only a header": ("HloModule m\n", HloParseError, "found end of text, expected a computation"),
     "prose": (
         "hello world\n",
         HloParseError,
         "found 'hello', expected a computation: [ENTRY] name [(parameters) -> shape] {",
     ),
-    "null bytes": (b"\x00\x01\x02\x00", UnimplementedError, "binary data of an unknown format"),
-    "bytes that are not UTF-8": (b"HloModule \xff\xfe", UnimplementedError, "unknown format"),
-    "an HLO proto": (b"\x0a\x01m\x12\x01e\x00\xff", UnimplementedError, "an HLO proto"),
+    "null bytes": (b"\x00\x01\x02\x00", InvalidArgumentError, "data of an unknown format, 4 bytes"),
+    "bytes that are not UTF-8": (
+        b"HloModule \xff\xfe",
+        HloParseError,
+        "byte 10 of the text is no UTF-8",
+    ),
+    "half an HLO proto": (b"\x0a\x01m\x12\x01e\x00\xff", InvalidArgumentError, "unknown format"),
     "StableHLO text": (
         "module @m {\n func.func @main() { return %0 }\n}",
         HloParseError,
         "value %0 is not defined here",
     ),
-    "StableHLO bytecode": (b"ML\xefR\x01\x02", UnimplementedError, "StableHLO bytecode"),
+    "StableHLO bytecode": (b"ML\xefR\x01\x02", HloParseError, "MLIR bytecode, byte 5, header"),
     "two entries": (
         "HloModule m\nENTRY a {\n ROOT x = f32[] parameter(0)\n}\n"
         "ENTRY b {\n ROOT y = f32[] parameter(0)\n}\n",

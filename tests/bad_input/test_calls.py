@@ -208,7 +208,7 @@ COMPILE: dict[str, Case] = {
     "a number for the text": (
         lambda w: w.compile(3),
         TypeError,
-        "a computation is HLO or StableHLO text (str or bytes) or an HloModule, not int",
+        "a computation is HLO or StableHLO (str or bytes) or an HloModule, not int",
     ),
     "no devices": (
         lambda w: w.compile(devices=[]),
