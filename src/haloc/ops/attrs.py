@@ -16,7 +16,6 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.module import HloComputation
-from haloc.ir.shape import Shape
 from haloc.ops.codec import (
     INTS,
     WORD,
@@ -35,6 +34,7 @@ from haloc.ops.codec import (
 )
 from haloc.ops.quoting import quote
 from haloc.ops.replica_groups import Groups, ReplicaGroups
+from haloc.ops.shape_attrs import Alias, Aliasing, OneShape, Shapes
 from haloc.ops.window_attrs import ConvDims, DimLabels, Padding, Slices, WindowAttr, WindowDim
 
 __all__ = [
@@ -309,100 +309,6 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class OneShape:
-    """Shape: `outfeed_shape=f32[4]{0}`."""
-
-    proto_zero: ClassVar[Any] = b""
-
-    def from_proto(self, data: bytes, reader: ProtoReader) -> Shape:
-        return reader.shape(data)
-
-    def to_proto(self, value: Shape, writer: ProtoWriter) -> bytes:
-        return writer.shape(value)
-
-    def parse(self, cursor: TextCursor) -> Shape:
-        return cursor.shape()
-
-    def format(self, value: Shape) -> str:
-        return str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """tuple of Shape: `operand_layout_constraints={f32[4]{0}}`."""
-
-    proto_zero: ClassVar[Any] = ()
-
-    def from_proto(self, data: Any, reader: ProtoReader) -> tuple[Shape, ...]:
-        return tuple(map(reader.shape, data))
-
-    def to_proto(self, value: tuple[Shape, ...], writer: ProtoWriter) -> Any:
-        return list(map(writer.shape, value))
-
-    def parse(self, cursor: TextCursor) -> tuple[Shape, ...]:
-        cursor.expect("{")
-        if cursor.accept("}"):
-            return ()
-        found = [cursor.shape()]
-        while cursor.accept(","):
-            found.append(cursor.shape())
-        cursor.expect("}")
-        return tuple(found)
-
-    def format(self, value: tuple[Shape, ...]) -> str:
-        return "{" + ", ".join(map(str, value)) + "}"
-
-
-@dataclass(frozen=True, slots=True)
-class Aliasing:
-    """tuple of (output index, operand number, operand index): `{{}: (0, {})}`."""
-
-    proto_zero: ClassVar[Any] = ()
-
-    def from_proto(self, data: list[Any], reader: ProtoReader) -> tuple[Alias, ...]:
-        return tuple(
-            (
-                tuple(entry.get("output_shape_index", ())),
-                entry.get("operand_index", 0),
-                tuple(entry.get("operand_shape_index", ())),
-            )
-            for entry in data
-        )
-
-    def to_proto(self, value: tuple[Alias, ...], writer: ProtoWriter) -> list[Any]:
-        keys = ("output_shape_index", "operand_index", "operand_shape_index")
-        return [dict(zip(keys, entry, strict=True)) for entry in value]
-
-    def parse(self, cursor: TextCursor) -> tuple[Alias, ...]:
-        cursor.expect("{")
-        found: list[Alias] = []
-        if cursor.accept("}"):
-            return ()
-        dims = Dims()
-        while True:
-            output = dims.parse(cursor)
-            cursor.expect(":")
-            cursor.expect("(")
-            operand = cursor.integer()
-            index: tuple[int, ...] = ()
-            if cursor.accept(","):
-                index = dims.parse(cursor)
-            cursor.expect(")")
-            found.append((output, operand, index))
-            if not cursor.accept(","):
-                cursor.expect("}")
-                return tuple(found)
-
-    def format(self, value: tuple[Alias, ...]) -> str:
-        dims = Dims()
-        entries = (f"{dims.format(o)}: ({n}, {dims.format(i)})" for o, n, i in value)
-        return "{" + ", ".join(entries) + "}"
-
-
-Alias = tuple[tuple[int, ...], int, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
 class Bools(AsList):
     """tuple of bool: `parameter_replication={true,false}`."""
 
@@ -420,7 +326,7 @@ class Raw:
 
     proto_zero: ClassVar[Any] = ""
 
-    def from_proto(self, data: Any, reader: ProtoReader) -> str:
+    def from_proto(self, data: Any, reader: ProtoReader) -> str | None:
         reader.fail(f"{data!r} is not text")
 
     def to_proto(self, value: str, writer: ProtoWriter) -> Any:

@@ -96,7 +96,7 @@ def test_a_field_of_another_wire_type_is_unknown():
             "HloComputationProto: byte 2: name has 5 bytes, but 0 bytes are left",
         ),
         (b"\xa3\x9c\x01\x08\x01", "group 2500 is not closed"),
-        (b"\xad\x9c\x01ab", "4 bytes wanted, but 2 bytes are left"),
+        (b"\xad\x9c\x01ab", "field 2501 has 4 bytes, but 2 bytes are left"),
     ],
 )
 def test_broken_messages(data, fault):

@@ -77,10 +77,9 @@ def _elements(data: Any, dtype: DType) -> np.ndarray:
         return np.frombuffer(data, dtype.numpy)
     low = np.frombuffer(data, np.uint8) & np.uint8((1 << dtype.bits) - 1)
     if dtype.is_signed:
-        shift = np.uint8(8 - dtype.bits)
-        low = (low << shift).view(np.int8) >> shift.view(np.int8)
-        return low.astype(dtype.numpy)
-    return low.astype(dtype.numpy) if dtype.is_integer else low.view(dtype.numpy)
+        shift = 8 - dtype.bits
+        return ((low << shift).view(np.int8) >> shift).astype(dtype.numpy)
+    return low.astype(dtype.numpy) if dtype.is_integer else low.view(dtype.numpy or np.uint8)
 
 
 def _major_to_minor(shape: Shape) -> tuple[int, ...]:

@@ -85,7 +85,8 @@ class _Decoder:
         self.fail(owner, start, fault)
 
     def message(self, owner: MessageType, into: Message, pos: int, end: int, depth: int) -> None:
-        data, by_tag, keep = self.data, owner.by_tag, self.keep
+        """Read the fields in data[pos:end] into a message."""
+        data, by_tag = self.data, owner.by_tag
         if depth > MAX_DEPTH:
             self.fail(owner, pos, f"messages are nested deeper than {MAX_DEPTH}")
         while pos < end:
@@ -95,95 +96,109 @@ class _Decoder:
             if tag >= 0x80:
                 tag, pos = self.varint(owner, start, end)
             field = by_tag.get(tag)
+            if field is None:
+                pos = self._skip(owner, tag, start, pos, end, depth)
+                into[UNKNOWN] = into.get(UNKNOWN, b"") + data[start:pos]
+                continue
             wire = tag & 7
-            if wire == VARINT:
+            if wire in (FIXED32, FIXED64):
+                value, pos = self._fixed(owner, wire, pos, end)
+            else:
                 if pos < end and data[pos] < 0x80:
-                    value: Any = data[pos]
+                    number = data[pos]
                     pos += 1
                 else:
-                    value, pos = self.varint(owner, pos, end)
-                if field is not None:
-                    kind = field.kind
-                    if kind == "bool":
-                        value = value != 0
-                    elif value > 0x7FFFFFFF and kind != "uint64":
-                        value = _wrap(value, kind)
-            elif wire == BYTES:
-                if pos < end and data[pos] < 0x80:
-                    size = data[pos]
-                    pos += 1
-                else:
-                    size, pos = self.varint(owner, pos, end)
-                stop = pos + size
-                if stop > end:
-                    name = f"field {tag >> 3}" if field is None else field.name
-                    self.fail(
-                        owner, start, f"{name} has {size} bytes, but {end - pos} bytes are left"
-                    )
-                if field is not None:
-                    kind = field.kind
-                    if kind == "string":
-                        value = self._text(owner, pos, stop)
-                    elif kind == "bytes":
-                        value = data[pos:stop]
-                    elif kind == "message":
-                        sub: MessageType = field.message  # type: ignore[assignment]
-                        if sub.name in keep:
-                            value = data[pos:stop]
-                            if not field.is_repeated and field.name in into:
-                                value = into[field.name] + value
-                        else:
-                            again = not field.is_repeated and field.name in into
-                            value = into[field.name] if again else {}
-                            self.message(sub, value, pos, stop, depth + 1)
-                    elif kind == "map":
-                        self._map_entry(field, into, pos, stop, depth)
-                        pos = stop
-                        continue
-                    else:
+                    number, pos = self.varint(owner, pos, end)
+                if wire == BYTES:
+                    stop = pos + number
+                    if stop > end:
+                        self._too_long(owner, field.name, start, number, end - pos)
+                    if field.wire != BYTES:
                         self._packed(owner, field, into, pos, stop)
                         pos = stop
                         continue
-                pos = stop
-            elif wire in (FIXED32, FIXED64):
-                size = 4 if wire == FIXED32 else 8
-                if pos + size > end:
-                    self.fail(owner, start, f"{size} bytes wanted, but {end - pos} bytes are left")
-                if field is not None:
-                    reader = _FLOAT if wire == FIXED32 else _DOUBLE
-                    value = reader.unpack_from(data, pos)[0]
-                pos += size
-            elif wire == GROUP:
-                pos = self._skip_group(owner, tag >> 3, pos, end, depth + 1)
-            else:
-                self.fail(owner, start, f"tag {tag} is of no field (wire type {wire})")
-            if tag < 8:
-                self.fail(owner, start, "field number 0")
-            if field is None:
-                into[UNKNOWN] = into.get(UNKNOWN, b"") + data[start:pos]
-            elif not field.is_repeated:
-                if value or _stands_for_itself(field, value) or field.name in into:
-                    into[field.name] = value
-            elif field.is_array:
-                self._extend(field, into, np.array([value], ARRAY_DTYPES[field.kind]))
-            elif field.name in into:
-                into[field.name].append(value)
-            else:
-                into[field.name] = [value]
+                    value = self._sized(owner, field, into, pos, stop, depth)
+                    pos = stop
+                elif field.kind == "bool":
+                    value = number != 0
+                else:
+                    value = _wrap(number, field.kind) if number > 0x7FFFFFFF else number
+            if field.is_repeated:
+                self._append(field, into, value)
+            elif value or _stands_for_itself(field, value) or field.name in into:
+                into[field.name] = value
+
+    def _sized(
+        self, owner: MessageType, field: Field, into: Message, pos: int, stop: int, depth: int
+    ) -> Any:
+        """The value in data[pos:stop] of a field of text, bytes, a message or a map. A field that
+        comes again goes on: messages are merged, maps get more keys."""
+        kind = field.kind
+        if kind == "string":
+            return self._text(owner, pos, stop)
+        if kind == "bytes":
+            return self.data[pos:stop]
+        inner: MessageType = field.message  # type: ignore[assignment]
+        if kind == "map":
+            entry: Message = {}
+            self.message(inner, entry, pos, stop, depth + 1)
+            key, value = (entry.get(n, zero(inner.by_name[n])) for n in ("key", "value"))
+            entries: Message = into.get(field.name, {})
+            entries[key] = value
+            return entries
+        goes_on = not field.is_repeated and field.name in into
+        if inner.name in self.keep:
+            return (
+                into.get(field.name, b"") + self.data[pos:stop] if goes_on else self.data[pos:stop]
+            )
+        message = into[field.name] if goes_on else {}
+        self.message(inner, message, pos, stop, depth + 1)
+        return message
+
+    def _fixed(self, owner: MessageType, wire: int, pos: int, end: int) -> tuple[float, int]:
+        form = _FLOAT if wire == FIXED32 else _DOUBLE
+        stop = pos + form.size
+        if stop > end:
+            self.fail(owner, pos, f"{form.size} bytes wanted, but {end - pos} bytes are left")
+        return form.unpack_from(self.data, pos)[0], stop
+
+    def _too_long(self, owner: MessageType, name: str, at: int, size: int, left: int) -> NoReturn:
+        self.fail(owner, at, f"{name} has {size} bytes, but {left} bytes are left")
+
+    def _append(self, field: Field, into: Message, value: Any) -> None:
+        if field.is_array:
+            self._extend(field, into, np.array([value], ARRAY_DTYPES[field.kind]))
+        elif field.name in into:
+            into[field.name].append(value)
+        else:
+            into[field.name] = [value]
+
+    def _skip(
+        self, owner: MessageType, tag: int, start: int, pos: int, end: int, depth: int
+    ) -> int:
+        """The position behind the value of an unknown field whose tag stands at `start`."""
+        wire = tag & 7
+        if tag < 8:
+            self.fail(owner, start, "field number 0")
+        if wire == VARINT:
+            return self.varint(owner, pos, end)[1]
+        if wire == GROUP:
+            return self._skip_group(owner, tag >> 3, pos, end, depth + 1)
+        if wire == BYTES:
+            size, pos = self.varint(owner, pos, end)
+        elif wire in (FIXED32, FIXED64):
+            size = 4 if wire == FIXED32 else 8
+        else:
+            self.fail(owner, start, f"tag {tag} is of no field (wire type {wire})")
+        if pos + size > end:
+            self._too_long(owner, f"field {tag >> 3}", start, size, end - pos)
+        return pos + size
 
     def _text(self, owner: MessageType, pos: int, stop: int) -> str:
         try:
             return self.data[pos:stop].decode()
         except UnicodeDecodeError as error:
             self.fail(owner, pos + error.start, f"text that is not UTF-8 ({error.reason})")
-
-    def _map_entry(self, field: Field, into: Message, pos: int, stop: int, depth: int) -> None:
-        entry: Message = {}
-        kind: MessageType = field.message  # type: ignore[assignment]
-        self.message(kind, entry, pos, stop, depth + 1)
-        key = entry.get("key", zero(kind.by_name["key"]))
-        value = entry.get("value", zero(kind.by_name["value"]))
-        into.setdefault(field.name, {})[key] = value
 
     def _packed(self, owner: MessageType, field: Field, into: Message, pos: int, stop: int) -> None:
         """The numbers of a packed field; only repeated numbers come here."""
@@ -220,22 +235,11 @@ class _Decoder:
         while pos < end:
             start = pos
             tag, pos = self.varint(owner, pos, end)
-            wire = tag & 7
-            if wire == END_GROUP:
+            if tag & 7 == END_GROUP:
                 if tag >> 3 != number:
                     self.fail(owner, start, f"the end of group {tag >> 3} closes group {number}")
                 return pos
-            if wire == VARINT:
-                _, pos = self.varint(owner, pos, end)
-            elif wire == BYTES:
-                size, pos = self.varint(owner, pos, end)
-                pos += size
-            elif wire == GROUP:
-                pos = self._skip_group(owner, tag >> 3, pos, end, depth + 1)
-            elif wire in (FIXED32, FIXED64):
-                pos += 4 if wire == FIXED32 else 8
-            else:
-                self.fail(owner, start, f"tag {tag} is of no field (wire type {wire})")
+            pos = self._skip(owner, tag, start, pos, end, depth)
         self.fail(owner, end, f"group {number} is not closed")
 
 
