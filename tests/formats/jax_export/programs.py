@@ -143,7 +143,7 @@ PROGRAMS = {
         [(array(4, 3), np.int32(1)), (array(4, 3), np.int32(9))],
     ),
     "dynamic_update_slice": (
-        lambda x, i: lax.dynamic_update_slice(x, jnp.ones((1, x.shape[1])), (i, np.int32(0))),
+        lambda x, i: lax.dynamic_update_slice(x, jnp.ones((1, x.shape[1]), x.dtype), (i, 0 * i)),
         [typed("a,c"), typed((), jnp.int32)],
         [(array(4, 3), np.int32(1))],
     ),
@@ -176,6 +176,16 @@ PROGRAMS = {
         lambda x: lax.top_k(x, x.shape[0]),
         [typed("b,9", scope=scoped("b<=9"))],
         [(array(2, 9),)],
+    ),
+    "approximate top_k": (
+        lambda x: lax.approx_max_k(x, 3),
+        [typed("b,64")],
+        [(array(2, 64),)],
+    ),
+    "approximate top_k of a symbolic k": (
+        lambda x: lax.approx_min_k(x, x.shape[0]),
+        [typed("b,64", scope=scoped("b<=64"))],
+        [(array(2, 64),)],
     ),
     "random normal": (
         lambda k, x: x + jax.random.normal(k, x.shape),

@@ -32,7 +32,9 @@ PASSED_THROUGH = frozenset(
     )
 )
 
-BODY_CALLS = frozenset(("stablehlo.dynamic_reduce_window",))
+BODY_CALLS = frozenset(
+    ("stablehlo.dynamic_reduce_window", "stablehlo.dynamic_approx_top_k", "ApproxTopK")
+)
 """Custom calls whose function becomes the region of an op."""
 
 
@@ -243,17 +245,53 @@ def _dynamic_top_k(op: MlirOp, known: Known) -> list[MlirOp]:
     return _static(op, "chlo.top_k", 1, None)
 
 
+def _approx_top_k(op: MlirOp, known: Known) -> list[MlirOp]:
+    """The exact answer is allowed: sort by the comparator, keep the first.
+
+    Operands: inputs, initial values, k and the result shapes, of which only inputs matter here.
+    """
+    config = op.attributes.get("mhlo.backend_config", op.attributes.get("backend_config"))
+    assert isinstance(config, dict)
+    axis = config["reduction_dim"].value  # type: ignore[union-attr]
+    if "indices_of_shape_operands" in op.attributes:
+        _shaped_call(op, known)
+    count = len(op.results)
+    inputs = op.operands[:count]
+    attributes: dict[str, Attribute] = {"dimension": Integer(axis), "is_stable": True}
+    region = _called_body(op, known)
+    sort = MlirOp("stablehlo.sort", inputs, attributes, [region], [], op.location)
+    sort.results = [MlirValue(v.type) for v in inputs]
+    done = [sort]
+    for whole, result in zip(sort.results, op.results, strict=True):
+        assert isinstance(result.type, RankedTensor)
+        assert isinstance(whole.type, RankedTensor)
+        limits = list(whole.type.dims)
+        limits[axis] = result.type.dims[axis]
+        part: dict[str, Attribute] = {
+            "start_indices": ints([0] * len(limits)),
+            "limit_indices": ints(limits),
+            "strides": ints([1] * len(limits)),
+        }
+        done.append(MlirOp("stablehlo.slice", [whole], part, [], [result], op.location))
+    return done
+
+
+def _called_body(op: MlirOp, known: Known) -> MlirRegion:
+    """The function that a custom call names, as a region."""
+    called = op.attributes.get("called_computations")
+    if not isinstance(called, tuple) or not called or not isinstance(called[0], SymbolRef):
+        raise InvalidArgumentError(f"{op.name}: called_computations names no function")
+    assert known.body_of is not None
+    return known.body_of(called[0].name)
+
+
 def _dynamic_reduce_window(op: MlirOp, known: Known) -> list[MlirOp]:
     """Operands: inputs, initial values, then window sizes, strides, dilations and padding."""
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
     first = len(op.operands) - len(names)
     lists = [_list(op, first + i, known, name) for i, name in enumerate(names)]
     pairs = np.array(lists.pop(), np.int64).reshape(-1, 2)
-    called = op.attributes.get("called_computations")
-    if not isinstance(called, tuple) or not called or not isinstance(called[0], SymbolRef):
-        raise InvalidArgumentError(f"{op.name}: called_computations names no function")
-    assert known.body_of is not None
-    op.regions = [known.body_of(called[0].name)]
+    op.regions = [_called_body(op, known)]
     op.attributes = {n: ints(v) for n, v in zip(names, lists, strict=False)}
     return _static(op, "stablehlo.reduce_window", first, None, padding=ints(pairs))
 
@@ -279,7 +317,9 @@ def _shaped_call(op: MlirOp, known: Known) -> list[MlirOp]:
 
 
 _CUSTOM_CALLS: Mapping[str, Callable[[MlirOp, Known], list[MlirOp]]] = {
+    "ApproxTopK": _approx_top_k,
     "shape_assertion": _assertion,
+    "stablehlo.dynamic_approx_top_k": _approx_top_k,
     "stablehlo.dynamic_reduce_window": _dynamic_reduce_window,
     "stablehlo.dynamic_rng_bit_generator": _dynamic_rng_bits,
     "stablehlo.dynamic_top_k": _dynamic_top_k,
