@@ -6,6 +6,7 @@ Invariants of what it makes, which code generation relies on:
 - kind=kLoop: the root is an elementwise or indexed instruction; or a tuple of such, all of the
   same dimensions (several results of one loop); or a dynamic-update-slice whose operand 0 is a
   parameter that nothing else in the fusion reads, so that it can be done in place.
+- row-fusion, which follows, may put reductions over rows into a kLoop.
 - kind=kInput: the root is a reduce (of one or more arrays).
 - Reshapes stand neither at the root nor directly on parameters: outside a loop they are free.
 """

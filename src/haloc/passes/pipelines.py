@@ -17,6 +17,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     layout_normalization,
     operand_upcaster,
     optimization_barrier_expander,
+    row_fusion,
     tree_reduction_rewriter,
     while_loop_invariant_code_motion,
     while_loop_simplifier,
@@ -65,6 +66,7 @@ CPU: Pipeline = [
     "tree-reduction-rewriter",
     "dce",
     "fusion",
+    "row-fusion",
     "dce",
 ]
 
