@@ -204,7 +204,8 @@ def table(rows: list[Row], facts: dict[str, Any]) -> str:
     ratios = [r.ratio for r in rows]
     compile_ratios = [r.compile_ratio for r in rows]
     lines = [
-        f"{facts['cpu']}, {facts['threads']} threads each; jaxlib {facts['jaxlib']}, Python "
+        f"{facts['cpu']}, {facts['threads']} threads each, load average "
+        f"{facts['load']:.1f} before; jaxlib {facts['jaxlib']}, Python "
         f"{facts['python']}. Best of many alternating runs of the same HLO in one process; results "
         f"compared. Ratio: jaxlib's time / haloc's. Floor: {facts['bandwidth'] / 1e9:.0f} GB/s, "
         f"{peaks['f32'] / 1e9:.0f} Gflop/s f32, {peaks['bf16'] / 1e9:.0f} Gflop/s bf16, all "
@@ -252,6 +253,7 @@ def main() -> int:
     parser.add_argument("--no-write", action="store_true", help="print only")
     options = parser.parse_args()
     threads = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
     client = xla_client.make_cpu_client()
     # Both compilers load their LLVM before anything is timed.
     client.compile_and_load(
@@ -275,6 +277,7 @@ def main() -> int:
     facts = {
         "cpu": cpu_name(),
         "threads": threads,
+        "load": load,
         "jaxlib": jaxlib.__version__,
         "python": platform.python_version(),
         "bandwidth": speed,

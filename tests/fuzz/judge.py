@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from haloc import interpreter
+from haloc.codegen import loops
+from haloc.cpu import linker
 from haloc.cpu.compiler import compile_module
 from haloc.formats.hlo_text import parse_module, to_text
 from haloc.ir.literal import Value
@@ -37,6 +40,27 @@ def judge(module: HloModule, arguments: Sequence[Value], seed: int = 0) -> None:
     with np.errstate(all="ignore"):
         compare("passes", array_leaves(interpreter.run(optimized, arguments)), wanted)
     compare("native", run_native(module, arguments), wanted)
+    with divided():
+        compare("native, divided", run_native(module, arguments), wanted)
+
+
+@contextmanager
+def divided() -> Iterator[None]:
+    """Compile so that even the smallest kernels are divided among threads."""
+    places = [
+        (loops, "PARALLEL_NS"),
+        (loops, "UNIT_NS"),
+        (linker, "SERIAL_NS"),
+        (linker, "GRAIN_NS"),
+    ]
+    before = [getattr(place, name) for place, name in places]
+    for place, name in places:
+        setattr(place, name, 0.1)
+    try:
+        yield
+    finally:
+        for (place, name), value in zip(places, before):
+            setattr(place, name, value)
 
 
 def run_native(module: HloModule, arguments: Sequence[Value]) -> list[np.ndarray]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from haloc.formats.hlo_text import parse_module
 from tests.fuzz.generate import random_arguments
-from tests.fuzz.judge import judge
+from tests.fuzz.judge import judge, run_native
 
 ONE_LANE_LEFT = """
 ENTRY e {{
@@ -26,6 +27,15 @@ ENTRY e {
   zero = f32[] constant(0)
   ROOT y = f32[2,3] select-and-scatter(x, source, zero), window={size=2x2 pad=1_1x1_1},
     select=select, scatter=add
+}
+"""
+
+FEW_RESULTS = """
+add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT c = s32[] add(a, b) }
+ENTRY e {
+  x = s32[900000] parameter(0)
+  zero = s32[] constant(0)
+  ROOT r = s32[3] reduce-window(x, zero), window={size=300000 stride=300000}, to_apply=add
 }
 """
 
@@ -61,3 +71,11 @@ def test_overlapping_windows():
 def test_update_of_one_column():
     """haloc's own: lanes along a dimension whose neighbours in the result are not neighbours."""
     agrees(COLUMN_UPDATE)
+
+
+def test_few_results_of_much_work():
+    """Too few results for one vector each thread: the kernel's emitter divided by zero."""
+    module = parse_module(FEW_RESULTS)
+    x = np.arange(900_000, dtype=np.int32) % 7
+    (got,) = run_native(module, [x])
+    np.testing.assert_array_equal(got, x.reshape(3, -1).sum(1))

@@ -22,6 +22,9 @@ from haloc.ops.table import op
 PARALLEL_NS = 40_000.0
 """Kernels estimated to take longer are divided into units for the worker pool."""
 
+UNIT_NS = 20_000.0
+"""Estimated time of one such unit."""
+
 TRANSPOSE_TILE = 64
 """Rows done together when some operand is read across its rows: its cache lines stay in L1."""
 
@@ -118,7 +121,8 @@ class LoopKernel:
         if plan.cost_ns < PARALLEL_NS or not plan.sizes:
             return self._serial(plan)
         if len(plan.sizes) == 1:
-            return self._flat_parallel(plan)
+            few = plan.sizes[0] < plan.width
+            return self._serial(plan) if few else self._flat_parallel(plan)
         return self._outer_parallel(plan)
 
     def _serial(self, plan: Plan) -> Kernel:
@@ -131,7 +135,7 @@ class LoopKernel:
         """One loop: units are blocks of whole vectors; what is left over is a second phase."""
         n, width = plan.sizes[0], plan.width
         main = n - n % width
-        block = max(width, int(20_000 * n / plan.cost_ns) // width * width)
+        block = max(width, int(UNIT_NS * n / plan.cost_ns) // width * width)
         extent = -(-main // block)
         cost = plan.cost_ns / extent
 
