@@ -74,6 +74,10 @@ def _same(scope: Scope, op: MlirOp) -> HloInstruction:
 converts(*OPCODES)(_same)
 
 
+_LARGEST_SPLAT = 64
+"""Constants of one value repeated more often than this become broadcasts, which hold it once."""
+
+
 @converts("stablehlo.constant", "chlo.constant", "sdy.constant")
 def _constant(scope: Scope, op: MlirOp) -> HloInstruction:
     value = reading.get(op, "value")
@@ -82,6 +86,9 @@ def _constant(scope: Scope, op: MlirOp) -> HloInstruction:
     shape = result_shape(op)
     if value.array.shape != shape.dims or value.array.dtype != shape.dtype.numpy:
         reading.fail(op, f"the value is {value.type}, but the result {op.results[0].type}")
+    if value.array.size > _LARGEST_SPLAT and not any(value.array.strides):
+        one = scope.constant(value.array.reshape(-1)[0], shape.dtype)
+        return scope.add("broadcast", shape, (one,), dimensions=())
     return scope.add("constant", shape, (), literal=Literal(shape, value.array))
 
 

@@ -12,15 +12,19 @@ import numpy as np
 
 from haloc.formats.stablehlo.element_types import numpy_of
 from haloc.formats.stablehlo.mlir import DenseElements, DenseStrings, RankedTensor
-from haloc.formats.stablehlo.text.cursor import MlirCursor
+from haloc.formats.stablehlo.text.cursor import INT64_MAX, MlirCursor
 from haloc.formats.stablehlo.text.types import parse_type
 
-_CONTENT = re.compile(r'\s*<((?:[^"<>]+|"(?:[^"\\\n]|\\.)*")*)>')
+# Possessive: an unclosed list is refused in one pass.
+_CONTENT = re.compile(r'\s*<((?:[^"<>]++|"(?:[^"\\\n]|\\.)*+")*+)>')
 _BLOB = re.compile(r'\s*"0x([0-9A-Fa-f]*)"\s*')
 _HEX = re.compile(r"0x[0-9A-Fa-f]+")
 _BAD = re.compile(r"[^\[\],\s\d.eE+xA-Fa-frustl\"()-]")
 _PARENTHESES = str.maketrans("()", "[]")
 _DEEP = re.compile(r"\s*(?:[\[(]\s*)*")
+
+_MOST_DIMS = 32
+"""NumPy's own limit, in its older versions."""
 
 
 def parse_dense(cursor: MlirCursor) -> DenseElements | DenseStrings:
@@ -43,6 +47,8 @@ def parse_dense(cursor: MlirCursor) -> DenseElements | DenseStrings:
     if dtype is None:
         cursor.fail_at(f"dense<> of {type_.element} elements is not read", type_at, cursor.pos)
     reader = _Reader(cursor, start, end, type_, dims, dtype)
+    if len(dims) > _MOST_DIMS or prod(dims) * dtype.itemsize > INT64_MAX:
+        cursor.fail_at(f"{type_} is too large for a constant", type_at, cursor.pos)
     blob = _BLOB.fullmatch(content)
     array = reader.blob(blob[1]) if blob else reader.listed(content)
     array.flags.writeable = False
@@ -110,7 +116,7 @@ class _Reader:
 
     def _raw_bools(self, data: bytes, count: int, may_pack: bool) -> np.ndarray:
         if may_pack and len(data) == 1 and data[0] in (0, 255) and count != 1:
-            return np.full(self.dims, bool(data[0]))
+            return np.broadcast_to(np.bool_(data[0]), self.dims).view()
         if may_pack and len(data) == (count + 7) // 8:
             bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
             return bits[:count].astype(np.bool_).reshape(self.dims)
