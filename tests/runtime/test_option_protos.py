@@ -1,15 +1,23 @@
 """Compile options, shardings, shapes and modules as the protos jaxlib reads and writes."""
 
 import pickle
+import random
 
 import jaxlib.xla_client as theirs
 import numpy as np
 import pytest
 
 from haloc import xla_client
-from haloc.errors import HloError, HloParseError, InvalidArgumentError, UnimplementedError
+from haloc.errors import (
+    HloError,
+    HloParseError,
+    InternalError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from haloc.formats.proto import UNKNOWN, decode, encode
 from haloc.runtime.compile_options import check_supported
+from tests.formats.hlo_proto.test_fuzz import mutated
 
 
 def changed_options(module):
@@ -213,3 +221,21 @@ def test_modules_and_shapes():
     assert "negate" in theirs.XlaComputation(data).as_hlo_text()
     shape = xla_client.Shape("f32[2]")
     assert shape.to_serialized_proto() == bytes.fromhex("100b1a01022a060a01008001013201 00")
+
+
+def test_mutated_options_and_shardings_end_in_haloc_errors():
+    options = changed_options(theirs).SerializeAsString()
+    sharding = theirs.HloSharding.from_string(SHARDINGS[6]).to_proto().SerializeToString()
+    for seed in range(400):
+        rng = random.Random(seed)
+        try:
+            read = xla_client.CompileOptions.ParseFromString(mutated(options, rng))
+            read.SerializeAsString()
+        except HloError as error:
+            assert not isinstance(error, InternalError), seed
+        try:
+            proto = xla_client.OpSharding()
+            proto.ParseFromString(mutated(sharding, rng))
+            repr(xla_client.HloSharding.from_proto(proto).to_proto())
+        except HloError as error:
+            assert not isinstance(error, InternalError), seed

@@ -72,10 +72,11 @@ class _Decoder:
 
     def varint(self, owner: MessageType, pos: int, end: int) -> tuple[int, int]:
         """An unsigned number of up to 64 bits, and the position behind it."""
+        data = self.data
         result = shift = 0
         start = pos
         while pos < end and shift < 70:
-            byte = self.data[pos]
+            byte = data[pos]
             pos += 1
             result |= (byte & 0x7F) << shift
             if byte < 0x80:
