@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from haloc import xla_client
+from haloc.cli.progress import ProgressLine
 
 HERE = Path(__file__).parent
 BATCH, TEST = 128, 360
@@ -36,7 +37,10 @@ class Program:
     def __init__(self, client, name: str):
         text = (HERE / f"{name}.hlo").read_text()
         start = time.perf_counter()
-        self.executable = client.compile_and_load(text, executable_devices=client.local_devices())
+        with ProgressLine(f"compiling {name}") as line:
+            self.executable = client.compile_and_load(
+                text, executable_devices=client.local_devices(), on_progress=line
+            )
         self.compile_s = time.perf_counter() - start
         self.name, self.calls, self.run_s = name, 0, 0.0
 
