@@ -26,7 +26,13 @@ from haloc.formats.stablehlo.text import parse_mlir
 from tests.conformance.arguments import argument
 from tests.conformance.small import PROGRAMS as SMALL
 from tests.formats.stablehlo.bytecode.programs import PROGRAMS
-from tests.formats.stablehlo.bytecode.trees import CURRENT, artifact, assert_same, compare
+from tests.formats.stablehlo.bytecode.trees import (
+    CURRENT,
+    artifact,
+    assert_same,
+    assert_same_plain,
+    compare,
+)
 
 VERSIONS = ("0.9.0", "0.11.0", "0.12.0", "0.13.0", "0.14.0", "0.15.0", "0.20.0", "1.0.0", "1.3.0",
             "1.5.0", "1.8.0", "1.9.0", "1.11.0", "1.13.0", "1.15.0", "1.16.0", CURRENT)  # fmt: skip
@@ -37,9 +43,12 @@ def lowered(function, *arguments):
 
 
 def check_small(entry):
+    """As a portable artifact, and as MLIR writes the module itself."""
     _, function, specs = entry
     rng = np.random.default_rng(0)
-    assert_same(artifact(lowered(function, *[argument(s, rng) for s in specs])))
+    module = lowered(function, *[argument(s, rng) for s in specs])
+    assert_same(artifact(module))
+    assert_same_plain(module)
 
 
 @pytest.mark.parametrize("entry", SMALL[::12], ids=[p[0] for p in SMALL[::12]])
@@ -56,6 +65,45 @@ def test_every_small_program(entry):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_text_program(name):
     assert_same(artifact(PROGRAMS[name]))
+
+
+@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - {"quantized"}))  # of another dialect, "quant"
+def test_plain_bytecode(name):
+    assert_same_plain(PROGRAMS[name])
+
+
+CHLO = """
+func.func @main(%x: tensor<4x4xf32>, %y: tensor<4xf32>, %n: tensor<2xindex>) -> tensor<4x4xi1> {
+  %0:2 = chlo.top_k(%x, k = 2) : tensor<4x4xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)
+  %1 = chlo.erf %x : tensor<4x4xf32> -> tensor<4x4xf32>
+  %2 = chlo.broadcast_compare %1, %y {comparison_direction = #chlo<comparison_direction GT>,
+    compare_type = #chlo<comparison_type TOTALORDER>}
+    : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xi1>
+  %3 = chlo.broadcast_add %1, %y {broadcast_dimensions = array<i64: 1>}
+    : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xi1>
+}"""
+SCATTER = """
+func.func @main(%a: tensor<4x5x6xf32>, %i: tensor<4x2x1xi32>, %u: tensor<4x2x6xf32>)
+    -> tensor<4x5x6xf32> {
+  %0 = "stablehlo.scatter"(%a, %i, %u) <{indices_are_sorted = true, unique_indices = false,
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2],
+      inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0],
+      scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    stablehlo.return %y : tensor<f32>
+  }) : (tensor<4x5x6xf32>, tensor<4x2x1xi32>, tensor<4x2x6xf32>) -> tensor<4x5x6xf32>
+  return %0 : tensor<4x5x6xf32>
+}"""
+
+
+@pytest.mark.parametrize("text", [CHLO, SCATTER], ids=["chlo", "scatter"])
+def test_plain_text(text):
+    assert_same_plain(text)
+
+
+def test_plain_shardy():
+    assert_same_plain(sharded())
 
 
 def everything(x, y):

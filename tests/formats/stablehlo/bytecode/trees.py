@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 from jax._src.interpreters import mlir as jax_mlir
 from jaxlib import _jax
+from jaxlib.mlir import ir
 
 from haloc.formats.stablehlo.bytecode import parse_bytecode
-from haloc.formats.stablehlo.mlir import Float, MlirModule, MlirOp, Struct
+from haloc.formats.stablehlo.mlir import Float, MlirModule, MlirOp, OtherAttribute, Struct
 from haloc.formats.stablehlo.text import parse_mlir
 
 CURRENT = "1.17.0"
@@ -16,6 +19,26 @@ CURRENT = "1.17.0"
 def artifact(module: object, version: str = CURRENT) -> bytes:
     """jaxlib's portable artifact of a module (ir.Module or text)."""
     return _jax.mlir.serialize_portable_artifact(module, version)
+
+
+def plain_bytecode(module: ir.Module) -> bytes:
+    """MLIR's own bytecode of a module, in the dialects it has."""
+    file = io.BytesIO()
+    module.operation.write_bytecode(file)
+    return file.getvalue()
+
+
+def assert_same_plain(module: object) -> None:
+    """The tree of MLIR's own bytecode of a module (ir.Module or text) equals that of its text."""
+    if isinstance(module, str):
+        with jax_mlir.make_ir_context():
+            module = ir.Module.parse(module)
+    assert isinstance(module, ir.Module)
+    text = module.operation.get_asm(print_generic_op_form=True)
+    from_bytes, from_text = parse_bytecode(plain_bytecode(module)), parse_mlir(text)
+    assert from_bytes.name == from_text.name
+    assert normal(from_bytes.attributes) == normal(from_text.attributes)
+    compare(from_bytes.operations, from_text.operations, {})
 
 
 def text_of(data: bytes) -> str:
@@ -54,6 +77,8 @@ def normal(value: object) -> object:
     """An attribute without what is only spelling: empty fields, digits that f32 does not have."""
     if isinstance(value, Float) and value.type == "f32":
         return Float(float(np.float32(value.value)), "f32")
+    if isinstance(value, OtherAttribute):
+        return OtherAttribute(value.text.partition("<")[0])
     if isinstance(value, Struct):
         fields = {k: normal(v) for k, v in value.fields.items() if v not in ((), 0, False)}
         return (value.name, fields)

@@ -23,6 +23,7 @@ from haloc.formats.stablehlo.bytecode.numbers import (
 )
 from haloc.formats.stablehlo.mlir import (
     UNIT,
+    Buffer,
     CallLocation,
     DenseElements,
     DenseStrings,
@@ -254,6 +255,13 @@ def _ranked_encoded(cursor: ByteCursor, entries: Entries) -> RankedTensor:
     return ranked_with(dims, tensor_element(cursor, entries.read_type(cursor)), encoding)
 
 
+def _memref(cursor: ByteCursor, entries: Entries) -> Buffer:
+    dims = read_dims(cursor)
+    element = element_name(cursor, entries.read_type(cursor))
+    entries.read_attribute(cursor)  # the layout, an affine map
+    return Buffer(dims, element)
+
+
 def ranked_with(dims: tuple[int | None, ...], element: Any, encoding: Any) -> RankedTensor:
     """A tensor type with an encoding; `Bounds` are StableHLO's own."""
     if isinstance(encoding, Bounds):
@@ -280,10 +288,25 @@ TYPES: dict[int, Decoder] = {
     4: _scalar("f16"),
     5: _scalar("f32"),
     6: _scalar("f64"),
+    7: _scalar("f80"),
+    8: _scalar("f128"),
     9: _complex_type,
     12: lambda c, e: OtherType("none"),
     13: _ranked,
     14: _ranked_encoded,
     15: lambda c, e: Tuple(e.read_types(c)),
-    16: lambda c, e: UnrankedTensor(tensor_element(c, e.read_type(c))),
+    10: _memref,
+    18: lambda c, e: UnrankedTensor(tensor_element(c, e.read_type(c))),
+    21: _scalar("tf32"),
+    22: _scalar("f8E5M2"),
+    23: _scalar("f8E4M3"),
+    24: _scalar("f8E4M3FN"),
+    25: _scalar("f8E5M2FNUZ"),
+    26: _scalar("f8E4M3FNUZ"),
+    27: _scalar("f8E4M3B11FNUZ"),
+    28: _scalar("f8E3M4"),
+    29: _scalar("f4E2M1FN"),
+    30: _scalar("f6E2M3FN"),
+    31: _scalar("f6E3M2FN"),
+    32: _scalar("f8E8M0FNU"),
 }

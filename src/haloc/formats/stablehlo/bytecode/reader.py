@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from haloc.formats.stablehlo.bytecode import builtin, sdy, vhlo
+from haloc.formats.stablehlo.bytecode import builtin, sdy, stablehlo_dialect, vhlo
 from haloc.formats.stablehlo.bytecode.container import MAGIC, read_container
 from haloc.formats.stablehlo.bytecode.entries import Entries
 from haloc.formats.stablehlo.bytecode.regions import RegionReader
 from haloc.formats.stablehlo.mlir import MlirModule
 
 _DECODERS = (
-    {"builtin": builtin.ATTRIBUTES, "vhlo": vhlo.ATTRIBUTES, "sdy": sdy.ATTRIBUTES},
-    {"builtin": builtin.TYPES, "vhlo": vhlo.TYPES},
+    {
+        "builtin": builtin.ATTRIBUTES,
+        "chlo": stablehlo_dialect.CHLO_ATTRIBUTES,
+        "sdy": sdy.ATTRIBUTES,
+        "stablehlo": stablehlo_dialect.ATTRIBUTES,
+        "vhlo": vhlo.ATTRIBUTES,
+    },
+    {
+        "builtin": builtin.TYPES,
+        "stablehlo": stablehlo_dialect.TYPES,
+        "vhlo": vhlo.TYPES,
+    },
 )
 
 
@@ -19,7 +29,8 @@ def is_bytecode(data: bytes) -> bool:
 
 
 def parse_bytecode(data: bytes, filename: str = "<bytecode>") -> MlirModule:
-    """Read StableHLO bytecode: a portable artifact (VHLO 0.9 to 1.17, also mixed with Shardy).
+    """Read StableHLO bytecode: a portable artifact (VHLO 0.9 to 1.17, also mixed with Shardy), or
+    MLIR's bytecode of a module in memory (StableHLO, CHLO, func, Shardy as in jaxlib 0.10.2).
 
     HloParseError for bytes that are not that, naming the offset and what was expected there.
     """

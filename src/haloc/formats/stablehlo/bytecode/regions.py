@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from haloc.formats.stablehlo.bytecode import sdy
+from haloc.formats.stablehlo.bytecode import sdy, stablehlo_dialect
 from haloc.formats.stablehlo.bytecode.builtin import read_location
 from haloc.formats.stablehlo.bytecode.container import IR, read_section
 from haloc.formats.stablehlo.bytecode.cursor import ByteCursor
@@ -28,6 +28,8 @@ DEPTH_LIMIT = 64
 
 CAST = "builtin.unrealized_conversion_cast"
 """Stands around the sdy ops of a mixed artifact, between VHLO's types and StableHLO's."""
+
+_PROPERTIES_OF = PROPERTIES | stablehlo_dialect.PROPERTIES | sdy.OPS
 
 _ATTRIBUTES, _RESULTS, _OPERANDS, _SUCCESSORS, _REGIONS, _USE_LISTS, _PROPERTIES = (
     1 << i for i in range(7)
@@ -144,21 +146,15 @@ class RegionReader:
             cursor.fail(f"properties {number}, but there are {len(blobs)}", start)
         blob = blobs[number]
         blob.pos = 0
-        names = PROPERTIES.get(op.name)
-        if names is not None:
-            for name in names:
-                op.attributes[name] = self.entries.read_attribute(blob)
-        elif op.name == "builtin.module":
-            for name in ("sym_name", "sym_visibility"):
-                op.attributes[name] = self.entries.read_optional_attribute(blob)
-        elif op.name in sdy.OPS:
-            for name in sdy.OPS[op.name]:
-                if name.endswith("?"):
-                    op.attributes[name[:-1]] = self.entries.read_optional_attribute(blob)
-                else:
-                    op.attributes[name] = self.entries.read_attribute(blob)
-        else:
+        names = _PROPERTIES_OF.get(op.name)
+        if names is None:
             cursor.fail(f"properties of {op.name}, an op that haloc does not know", start)
+        read, read_optional = self.entries.read_attribute, self.entries.read_optional_attribute
+        for name in names:
+            if name.endswith("?"):
+                op.attributes[name[:-1]] = read_optional(blob)
+            else:
+                op.attributes[name] = read(blob)
         if blob.remaining:
             blob.expected(f"the end of the properties of {op.name}")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from haloc.formats.stablehlo.bytecode import stablehlo_dialect as own
 from haloc.formats.stablehlo.bytecode.builtin import (
-    DYNAMIC,
     Bounds,
     element_name,
     ranked_with,
@@ -23,7 +23,6 @@ from haloc.formats.stablehlo.bytecode.numbers import (
 from haloc.formats.stablehlo.mlir import (
     Buffer,
     DenseElements,
-    Enum,
     Float,
     Function,
     Future,
@@ -42,20 +41,6 @@ from haloc.formats.stablehlo.mlir import (
 )
 
 # --- Attributes ----------------------------------------------------------------------------------
-
-
-def _enum(kind: str, *names: str) -> Decoder:
-    """By number; an empty name stands for a number that means nothing."""
-    first = int(not names[0])
-    values = [Enum(kind, name) for name in names]
-
-    def read(cursor: ByteCursor, entries: Entries) -> Enum:
-        number = cursor.varint(f"a {kind}")
-        if number >= len(values) or not names[number]:
-            cursor.fail(f"{kind} {number}, expected {first} to {len(values) - 1}")
-        return values[number]
-
-    return read
 
 
 def _boolean(cursor: ByteCursor, entries: Entries) -> bool:
@@ -98,20 +83,6 @@ def _tensor(cursor: ByteCursor, entries: Entries) -> DenseElements:
     if not isinstance(type, RankedTensor):
         cursor.fail(f"found {describe(type)}, expected a tensor type", start)
     return dense_elements(cursor, type, cursor.blob("elements"))
-
-
-def _bounds(cursor: ByteCursor, entries: Entries) -> Bounds:
-    return Bounds(None if b == DYNAMIC else b for b in cursor.signed_list("bounds"))
-
-
-def _accuracy(cursor: ByteCursor, entries: Entries) -> Struct:
-    fields = {
-        "atol": read_float(cursor, "f64"),
-        "rtol": read_float(cursor, "f64"),
-        "ulps": cursor.svarint("ulps"),
-        "mode": entries.read_a(cursor, Enum, "a result accuracy mode"),
-    }
-    return Struct("stablehlo.result_accuracy", fields)
 
 
 def _api_version(cursor: ByteCursor, entries: Entries) -> Integer:
@@ -161,24 +132,24 @@ def _mesh(cursor: ByteCursor, entries: Entries) -> SdyMesh:
 ATTRIBUTES: dict[int, Decoder] = {
     1: lambda c, e: e.read_attributes(c),
     2: _boolean,
-    3: _enum("comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT"),
-    4: _enum("comparison_type", "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    3: own.DIRECTION,
+    4: own.COMPARISON,
     5: _api_version,
     6: _dictionary,
-    7: _enum("fft_type", "FFT", "IFFT", "RFFT", "IRFFT"),
+    7: own.FFT,
     8: _float,
     9: _integer,
     10: _alias,
-    11: _enum("precision", "DEFAULT", "HIGH", "HIGHEST"),
-    12: _enum("rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX"),
-    13: _enum("rng_distribution", "", "UNIFORM", "NORMAL"),
+    11: own.PRECISION,
+    12: own.ALGORITHM,
+    13: own.DISTRIBUTION,
     14: lambda c, e: e.read_string(c),
     15: _tensor,
-    16: _enum("transpose", "", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    16: own.TRANSPOSE,
     17: lambda c, e: e.read_type(c),
-    18: _bounds,
-    19: _enum("result_accuracy_mode", "DEFAULT", "HIGHEST", "TOLERANCE"),
-    20: _accuracy,
+    18: own.read_bounds,
+    19: own.ACCURACY,
+    20: own.read_accuracy,
     21: _sub_axis,
     22: _axis,
     23: _mesh_axes,

@@ -223,7 +223,7 @@ class _Reader:
     def _integers(self, values: Any) -> np.ndarray:
         """Of signless types either reading of the top bit may be written."""
         array = np.array(values)
-        if array.dtype.kind in "US":
+        if array.dtype.kind in "USf":  # f: NumPy makes floats of s64 and u64 numbers together
             array = np.array(values, dtype=object)
         if array.size == 0:
             return array.astype(self.dtype)
