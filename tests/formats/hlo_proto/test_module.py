@@ -269,6 +269,6 @@ def test_large_modules_are_fast():
     )
     text = f"HloModule m\nENTRY e {{\n  x0 = f32[64,64]{{1,0}} parameter(0)\n{body}}}\n"
     module = parse_module(text)
-    start = time.perf_counter()
+    start = time.process_time()
     parse_hlo_module_proto(serialize_hlo_module(module))
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

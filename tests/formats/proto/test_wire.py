@@ -170,7 +170,7 @@ def _unknown(message) -> bytes:
 
 def test_large_arrays_are_fast():
     values = np.arange(-500_000, 500_000, dtype=np.int32)
-    start = time.perf_counter()
+    start = time.process_time()
     data = encode("LiteralProto", {"s32s": values})
     assert np.array_equal(decode("LiteralProto", data)["s32s"], values)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
