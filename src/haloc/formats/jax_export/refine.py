@@ -217,6 +217,8 @@ class _Refiner:
             self.regions(op, copy, values)
             done = STATIC[op.name](copy, self.known) if op.name in STATIC else [copy]
             self.result_types(copy)
+            for each in done:
+                self.finish(each, copy, new)
         except (
             IndexError,
             KeyError,
@@ -229,8 +231,6 @@ class _Refiner:
                 f"{op.name}: its attributes do not fit its operands "
                 f"{', '.join(str(v.type) for v in copy.operands)} ({error})"
             ) from error
-        for each in done:
-            self.finish(each, copy, new)
 
     def finish(self, op: MlirOp, copy: MlirOp, new: MlirBlock) -> None:
         """Take an op in; when its value can be known, a constant of that value instead."""

@@ -109,4 +109,7 @@ def evaluate(op: MlirOp, values: Sequence[np.ndarray], result: RankedTensor) -> 
             found = np.broadcast_to(np.arange(dims[axis]).reshape(shape), dims)
         else:
             return None
-        return np.asarray(found).astype(dtype)
+    value = np.asarray(found).astype(dtype)
+    if value.shape != dims:
+        raise ValueError(f"a value of sizes {list(value.shape)} for {result}")
+    return value
