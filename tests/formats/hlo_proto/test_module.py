@@ -167,6 +167,16 @@ def test_attributes_without_a_proto_form_are_named():
         serialize_hlo_module(module)
 
 
+def test_a_missing_attribute_is_named():
+    gte = parse_module(
+        "HloModule m\nENTRY e {\n a = (f32[]) parameter(0)\n"
+        " ROOT g = f32[] get-tuple-element(a), index=0\n}"
+    )
+    del gte.entry.root.attrs["index"]
+    with pytest.raises(InvalidArgumentError, match="get-tuple-element 'g': attribute index is"):
+        serialize_hlo_module(gte)
+
+
 # --- Shapes, shardings, literals ---------------------------------------------------------------
 
 

@@ -140,8 +140,12 @@ class _ModuleWriter:
             value = attrs.get(attr.name)
             written.add(attr.name)
             if value is None:
+                if attr.default is REQUIRED:
+                    raise InvalidArgumentError(
+                        f"{instruction.opcode} {instruction.name!r}: attribute {attr.name} is missing"
+                    )
                 # A default that an absent field does not mean is written: counts of 1, true.
-                if attr.default is REQUIRED or not attr.default or attr.default == -1:
+                if not attr.default or attr.default == -1:
                     continue
                 value = attr.default
             attr.put(message, attr.codec.to_proto(value, self))
