@@ -141,9 +141,8 @@ class _ModuleWriter:
             written.add(attr.name)
             if value is None:
                 if attr.default is REQUIRED:
-                    raise InvalidArgumentError(
-                        f"{instruction.opcode} {instruction.name!r}: attribute {attr.name} is missing"
-                    )
+                    who = f"{instruction.opcode} {instruction.name!r}"
+                    raise InvalidArgumentError(f"{who}: attribute {attr.name} is missing")
                 # A default that an absent field does not mean is written: counts of 1, true.
                 if not attr.default or attr.default == -1:
                     continue
