@@ -14,11 +14,19 @@ from haloc.analysis.reducers import is_repeatable
 from haloc.ir.module import HloComputation, HloInstruction, HloModule, copy_annotations
 from haloc.ops.table import Elementwise, attr, op
 from haloc.passes.driver import hlo_pass
-from haloc.passes.fusion_group import MAX_INPUTS, is_fusible, is_reshape, is_scalar_constant
+from haloc.passes.fusion_group import (
+    MAX_INPUTS,
+    is_fusible,
+    is_heavy,
+    is_reshape,
+    is_scalar_constant,
+)
 
 MAX_INSTRUCTIONS = 120
 MAX_ROW_BYTES = 1 << 18  # of one operand: a row has to stay in the second-level cache
 MIN_ROWS = 16
+MAX_REPEATED = 3  # instructions whose work a row's further passes repeat
+UNCACHED_BYTES = 1 << 25
 
 
 @hlo_pass("row-fusion")
@@ -27,8 +35,8 @@ def row_fusion(module: HloModule) -> bool:
 
     Absorbs into a loop fusion, when it is their only user: reductions over the minor dimensions of
     arrays of the fusion's own dimensions whose results are only spread over rows again; small
-    computations on such results; and then the loops that made what was reduced. Their work is done
-    again for each pass over a row: less than a pass over memory costs.
+    computations on such results; and then loops that made what was reduced, where their work is
+    little enough to be done again for each pass over a row.
     """
     changed = False
     for computation in sequenced_computations(module):
@@ -76,10 +84,18 @@ def _may_absorb(fusion: HloInstruction, producer: HloInstruction) -> bool:
     ):
         return False
     if producer.shape.dims == fusion.shape.dims:
-        light = all(isinstance(op(i).lower, Elementwise) or _is_light(i) for i in inside)
-        return light and _has_rows(body)
+        return _has_rows(body) and _is_worth_repeating(fusion, inside)
     reduces = any(_instructions(o)[-1].opcode == "reduce" for o in producer.operands)
     return (reduces or _has_rows(body)) and _is_spread_over_rows(fusion, producer)
+
+
+def _is_worth_repeating(fusion: HloInstruction, inside: list[HloInstruction]) -> bool:
+    """Whether doing this work once more for each pass over a row costs less than keeping its result
+    in memory. Measured: one exponential does for arrays that no cache holds, nothing more does."""
+    work = [i for i in inside if not _is_light(i)]
+    if len(work) > MAX_REPEATED or not all(isinstance(op(i).lower, Elementwise) for i in work):
+        return False
+    return fusion.shape.byte_size >= UNCACHED_BYTES or not any(is_heavy(i) for i in work)
 
 
 def _is_light(instruction: HloInstruction) -> bool:
