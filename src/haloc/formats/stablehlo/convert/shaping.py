@@ -200,3 +200,11 @@ def _set_dimension_size(scope: Scope, op: MlirOp) -> HloInstruction:
 def _cast(scope: Scope, op: MlirOp) -> HloInstruction:
     """A change of the static type only."""
     return scope.operands(op, 1)[0]
+
+
+@converts("shape.shape_of")
+def _shape_of(scope: Scope, op: MlirOp) -> HloInstruction:
+    (operand,) = scope.operands(op, 1)
+    if not operand.shape.is_static:
+        reading.unimplemented(op, f"of {op.operands[0].type}: dynamic shapes are not executed")
+    return scope.constant(operand.shape.dims, result_shape(op).dtype)

@@ -400,6 +400,7 @@ def resolve_alias(cursor: MlirCursor, name: str, start: int) -> Attribute | Loca
     cursor.resolving.add(key)
     back, cursor.pos = cursor.pos, cursor.attribute_aliases[name]
     value = parse_attribute(cursor)
+    cursor.alias_ends[key] = cursor.pos
     cursor.pos = back
     cursor.resolving.discard(key)
     cursor.resolved[key] = value

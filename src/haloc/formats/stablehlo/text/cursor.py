@@ -26,11 +26,13 @@ INT64_MAX = 2**63 - 1
 class MlirCursor(Cursor):
     """attribute_aliases, type_aliases: where the text behind `#name =` and `!name =` begins.
 
-    resolved: aliases that are read. types: tensor types already met, by their text.
+    resolved: aliases that are read; alias_ends: where their text ends. types: tensor types
+    already met, by their text.
     resources: the bytes behind dense_resource names.
     """
 
     __slots__ = (
+        "alias_ends",
         "attribute_aliases",
         "resolved",
         "resolving",
@@ -44,6 +46,7 @@ class MlirCursor(Cursor):
         self.attribute_aliases: dict[str, int] = {}
         self.type_aliases: dict[str, int] = {}
         self.resolved: dict[str, Attribute | Location | MlirType | None] = {}
+        self.alias_ends: dict[str, int] = {}
         self.resolving: set[str] = set()
         self.types: dict[str, MlirType] = {}
         self.resources: dict[str, bytes] = {}

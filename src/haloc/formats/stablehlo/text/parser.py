@@ -13,10 +13,10 @@ from haloc.formats.stablehlo.mlir import (
     MlirValue,
 )
 from haloc.formats.stablehlo.text import forms_sdy
-from haloc.formats.stablehlo.text.attributes import AttributeCursor, parse_dictionary
+from haloc.formats.stablehlo.text.attributes import AttributeCursor, parse_dictionary, resolve_alias
 from haloc.formats.stablehlo.text.forms import Forms
 from haloc.formats.stablehlo.text.operations import OperationReader
-from haloc.formats.stablehlo.text.types import parse_type
+from haloc.formats.stablehlo.text.types import parse_type, resolve_type_alias
 
 _ALIAS = re.compile(r"\s*([#!])([A-Za-z_][\w$.-]*|\d+)\s*=")
 _OP = re.compile(r'\s*("?)([A-Za-z_][\w.]*)\1')
@@ -54,6 +54,7 @@ class _Parser:
     def parse(self) -> MlirModule:
         cursor = self.cursor
         self.resources()
+        self.aliases()
         self.skip_aliases()
         found = _OP.match(cursor.text, cursor.pos)
         if found is not None and found[2] in ("module", "builtin.module"):
@@ -85,15 +86,23 @@ class _Parser:
         blank = " " * (found.end() - found.start())
         cursor.text = cursor.text[: found.start()] + blank + cursor.text[found.end() :]
 
+    def aliases(self) -> None:
+        """Read all aliases, in the order they are written: a call stack of locations, where each
+        names the next, is then never walked down in one go."""
+        cursor = self.cursor
+        for name, start in cursor.type_aliases.items():
+            resolve_type_alias(cursor, name, start)
+        for name, start in cursor.attribute_aliases.items():
+            resolve_alias(cursor, name, start)
+
     def skip_aliases(self) -> None:
-        """Step over definitions of aliases, reading each for its errors."""
+        """Step over definitions of aliases, which are read."""
         cursor = self.cursor
         while found := _ALIAS.match(cursor.text, cursor.pos):
-            cursor.pos = found.end()
-            if found[1] == "#":
-                self.cursor.attribute()
-            else:
-                parse_type(cursor)
+            end = cursor.alias_ends.get(found[1] + found[2])
+            if end is None:
+                cursor.fail_at("an alias stands at the start of a line", *found.span(2))
+            cursor.pos = end
 
     # --- Modules ---------------------------------------------------------------------------
 

@@ -194,7 +194,7 @@ def _dialect_type(cursor: MlirCursor, word: str, start: int) -> MlirType:
     """`!name`: an alias, or a type of another dialect, kept as text."""
     name = word[1:]
     if name in cursor.type_aliases:
-        return _alias(cursor, name, start)
+        return resolve_type_alias(cursor, name, start)
     if "." not in name:
         cursor.fail_at(f"type alias {word} is not defined", start, cursor.pos)
     if cursor.text.startswith("<", cursor.pos):
@@ -209,7 +209,7 @@ def _dialect_type(cursor: MlirCursor, word: str, start: int) -> MlirType:
     return OtherType(cursor.text[start : cursor.pos])
 
 
-def _alias(cursor: MlirCursor, name: str, start: int) -> MlirType:
+def resolve_type_alias(cursor: MlirCursor, name: str, start: int) -> MlirType:
     key = "!" + name
     if key not in cursor.resolved:
         if key in cursor.resolving:
@@ -217,6 +217,7 @@ def _alias(cursor: MlirCursor, name: str, start: int) -> MlirType:
         cursor.resolving.add(key)
         back, cursor.pos = cursor.pos, cursor.type_aliases[name]
         cursor.resolved[key] = parse_type(cursor)
+        cursor.alias_ends[key] = cursor.pos
         cursor.pos = back
         cursor.resolving.discard(key)
     return cursor.resolved[key]  # type: ignore[return-value]
