@@ -31,18 +31,18 @@ def while_loop(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Lea
     go_on = seq.computation(condition, [state], None)
     flag = seq.value(f"load i8, ptr {seq.pointer(go_on[0])}")
     more = seq.value(f"icmp ne i8 {flag}, 0")
-    seq._let_go(go_on)
+    seq.let_go(go_on)
     seq.line(f"br i1 {more}, label %{inside}, label %{done}")
     seq.start_block(inside)
     produced = seq.computation(body, [state], state)
     seq.assign(produced, state)
-    seq._let_go(produced)
+    seq.let_go(produced)
     seq.line(f"br label %{head}")
     seq.start_block(done)
     seq.loop_depth -= 1
     for slot, (references, pinned) in restore.items():
         slot.references, slot.pinned = references, pinned
-    seq._hold(state)
+    seq.hold(state)
     return state
 
 
@@ -83,7 +83,7 @@ def _may_take_over(
         and not slot.pinned
         and slot.references == 1
         and initial.count(slot) == 1
-        and seq._dies_here(frame, operand)
+        and seq.dies_here(frame, operand)
     )
 
 
@@ -114,7 +114,7 @@ def conditional(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Le
     arguments = [frame.values[o] for o in instruction.operands[1:]]
     if "true_computation" in instruction.attrs:
         arguments.reverse()
-    results = seq._allocate(frame, instruction)
+    results = seq.allocate(frame, instruction)
     is_pred = instruction.operands[0].shape.dtype.is_pred
     kind = "i8" if is_pred else "i32"
     index = seq.value(f"load {kind}, ptr {seq.pointer(frame.values[instruction.operands[0]][0])}")
@@ -129,7 +129,7 @@ def conditional(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Le
         for source, f in zip(produced, fresh, strict=True):
             if source is not f.slot:
                 seq.copy(source, f.result)
-        seq._let_go(produced)
+        seq.let_go(produced)
         seq.line(f"br label %{done}")
     seq.start_block(done)
     return results
@@ -146,7 +146,7 @@ class _Target:
 def device_number(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Leaves:
     """replica-id, partition-id: a program of one device is replica 0, partition 0."""
     leaves = seq.constants.slots(Literal.of(np.uint32(0)))
-    seq._hold(leaves)
+    seq.hold(leaves)
     return leaves
 
 

@@ -55,7 +55,6 @@ class Sequencer:
         self.loop_depth = 0
         self._counter = 0
         self._context_size = 0
-        self._cached: dict[tuple[object, ...], Kernel] = {}
 
     # --- Program --------------------------------------------------------------------------------
 
@@ -103,7 +102,7 @@ class Sequencer:
         for parameter, leaves in zip(computation.parameters, arguments, strict=True):
             frame.values[parameter] = leaves
             frame.done.add(parameter)
-            self._hold(leaves)
+            self.hold(leaves)
         for parameter in computation.parameters:
             self._unpack(frame, parameter)
         for instruction in computation.instructions:
@@ -120,15 +119,15 @@ class Sequencer:
 
     def _end_if_unused(self, frame: Frame, instruction: HloInstruction) -> None:
         if frame.remaining[instruction] == 0 and instruction in frame.values:
-            self._let_go(frame.values.pop(instruction))
+            self.let_go(frame.values.pop(instruction))
 
     # --- Lives ----------------------------------------------------------------------------------
 
-    def _hold(self, leaves: Leaves) -> None:
+    def hold(self, leaves: Leaves) -> None:
         for slot in leaves:
             slot.references += 1
 
-    def _let_go(self, leaves: Leaves) -> None:
+    def let_go(self, leaves: Leaves) -> None:
         for slot in leaves:
             slot.references -= 1
             if slot.references == 0 and slot.kind == "arena" and not slot.pinned:
@@ -142,10 +141,10 @@ class Sequencer:
             self._end_if_unused(frame, operand)
         self._end_if_unused(frame, instruction)
 
-    def _dies_here(self, frame: Frame, operand: HloInstruction) -> bool:
+    def dies_here(self, frame: Frame, operand: HloInstruction) -> bool:
         return frame.remaining[operand] == 1 and not operand.is_root
 
-    def _allocate(
+    def allocate(
         self,
         frame: Frame,
         instruction: HloInstruction,
@@ -179,7 +178,7 @@ class Sequencer:
         holders = [
             k
             for k, o in enumerate(instruction.operands)
-            if slot in frame.values[o] and self._dies_here(frame, o)
+            if slot in frame.values[o] and self.dies_here(frame, o)
         ]
         return slot.references == len(holders) == 1 and holders[0] in in_place
 
@@ -194,7 +193,7 @@ class Sequencer:
                 and not slot.pinned
                 and slot.references == 1
                 and slot.size_bytes == size_bytes
-                and self._dies_here(frame, operand)
+                and self.dies_here(frame, operand)
                 and instruction.operands.count(operand) == 1
             ):
                 return slot
@@ -211,10 +210,10 @@ class Sequencer:
         structure = STRUCTURES.get(instruction.opcode)
         if alias is not None:
             leaves = alias(instruction, [frame.values[o] for o in instruction.operands])
-            self._hold(leaves)
+            self.hold(leaves)
         elif instruction.opcode == "constant":
             leaves = self.constants.slots(instruction.attrs["literal"])
-            self._hold(leaves)
+            self.hold(leaves)
         elif structure is not None:
             leaves = structure(self, frame, instruction)
         else:
@@ -229,7 +228,7 @@ class Sequencer:
         except HloError as error:
             error.add_note(f"in instruction {instruction!r} of computation {frame.computation.name}")
             raise
-        results = self._allocate(frame, instruction, kernel.in_place, kernel.updates)
+        results = self.allocate(frame, instruction, kernel.in_place, kernel.updates)
         buffers = [s for o in instruction.operands for s in frame.values[o]]
         for operand, result in zip(kernel.updates, results, strict=False):
             self.copy(buffers[operand], result)
