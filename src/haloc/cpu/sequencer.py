@@ -226,7 +226,7 @@ class Sequencer:
         try:
             kernel = self._emit(instruction)
         except HloError as error:
-            error.add_note(f"in instruction {instruction!r} of computation {frame.computation.name}")
+            error.add_note(f"in instruction {instruction!r} of {frame.computation.name}")
             raise
         results = self.allocate(frame, instruction, kernel.in_place, kernel.updates)
         buffers = [s for o in instruction.operands for s in frame.values[o]]
