@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from haloc.errors import InvalidArgumentError
+from haloc.formats.sniff import Format, decompress, detect_format
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
 from haloc.runtime.computation import read_computation
 
 
-def read_program(name: str) -> HloModule:
-    """The module in a file, or on stdin for "-"; its name stands in parse errors."""
-    if name == "-":
-        return read_computation(sys.stdin.buffer.read(), "<stdin>")
-    return read_computation(Path(name).read_bytes(), name)
+def read_program(name: str, sizes: Mapping[str, int] | None = None) -> HloModule:
+    """The module in a file, or on stdin for "-"; its name stands in parse errors.
+
+    sizes: values of the dimension variables of a jax.export artifact.
+    """
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    shown = "<stdin>" if name == "-" else name
+    if not sizes:
+        return read_computation(data, shown)
+    if detect_format(data) is Format.GZIP:
+        data = decompress(data)
+    if detect_format(data) is not Format.JAX_EXPORT:
+        raise InvalidArgumentError(f"{shown} has no symbolic sizes: it is no jax.export artifact")
+    # Import: start-up cost, and few programs are of this kind.
+    from haloc.formats.jax_export import read_exported  # noqa: PLC0415
+
+    exported = read_exported(data, shown)
+    return exported.to_hlo("cpu", exported.argument_shapes(**sizes))
+
+
+def size_option(text: str) -> tuple[str, int]:
+    """ "b=8" of --size, as argparse's type."""
+    name, equals, number = text.partition("=")
+    if not equals or not name.isidentifier() or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER")
+    return name, int(number)
 
 
 def read_arrays(names: Sequence[str], shapes: Sequence[Shape]) -> list[np.ndarray]:

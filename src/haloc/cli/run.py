@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from haloc.cli.compare import compare
-from haloc.cli.files import random_array, read_arrays, read_program
+from haloc.cli.files import random_array, read_arrays, read_program, size_option
 from haloc.cli.progress import ProgressLine
 from haloc.errors import InvalidArgumentError
 from haloc.ir.module import HloModule
@@ -33,7 +33,7 @@ _CLIENTS: dict[str, Callable[[], Client]] = {
 def run(argv: Sequence[str]) -> int:
     """Exit code 1 when --check finds a difference."""
     options = _parser().parse_args(argv)
-    module = read_program(options.file)
+    module = read_program(options.file, dict(options.size))
     shapes = [s for p in module.entry.parameters for s in p.shape.leaves() if s.is_array]
     values = _inputs(options, shapes)
     client = _CLIENTS[options.backend]()
@@ -53,9 +53,13 @@ def run(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="haloc run", description="Compile and run an HLO program.", allow_abbrev=False
+        prog="haloc run", description="Compile and run a program.", allow_abbrev=False
     )
-    parser.add_argument("file", metavar="FILE", help="HLO text; '-' for stdin")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="HLO text or proto, StableHLO text or bytecode, jax.export artifact; '-' for stdin",
+    )
     parser.add_argument(
         "-i",
         "--input",
@@ -63,6 +67,14 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help=".npy, or .npz with several arrays; repeat for each parameter",
+    )
+    parser.add_argument(
+        "--size",
+        metavar="NAME=N",
+        type=size_option,
+        action="append",
+        default=[],
+        help="value of a dimension variable of a jax.export artifact; repeat for each",
     )
     parser.add_argument("--random", action="store_true", help="random inputs")
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")

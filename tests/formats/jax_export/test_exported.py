@@ -10,12 +10,14 @@ import pytest
 from jax import export
 
 import haloc
+from haloc.cli.main import main
 from haloc.errors import HloParseError, InvalidArgumentError, UnimplementedError
 from haloc.formats.jax_export import (
     Aval,
     Custom,
     DisabledCheck,
     NamedSharding,
+    dimensions,
     is_artifact,
     read_artifact,
     read_exported,
@@ -313,3 +315,61 @@ def test_mutations(count):
         except Exception as error:
             error.add_note(f"mutation {number}: {bad.hex()}")
             raise
+
+
+# --- Sizes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("b", 7),
+        ("2*b + 1", 15),
+        ("b^2 - a", 46),
+        ("floordiv(b, 2)", 3),
+        ("mod(-1*b, 4)", 1),
+        ("max(0, a - b) + min(a, b)", 3),
+        ("-1 + b", 6),
+    ],
+)
+def test_expressions(expression, wanted):
+    assert dimensions.value(expression, {"a": 3, "b": 7}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("c", "size 'c': no value given for dimension variable 'c'"),
+        ("a - b", "size 'a - b' is -4, below zero"),
+        ("floordiv(a, a - a)", "size 'floordiv(a, a - a)' divides by zero"),
+        ("a.b", "size 'a.b' is no expression of dimension variables"),
+        ("f(a)", "size 'f(a)' is no expression of dimension variables"),
+        ("a +", "size 'a +' is no expression of dimension variables"),
+        ("'a'", "size \"'a'\" is no expression of dimension variables"),
+    ],
+)
+def test_bad_expressions(expression, message):
+    assert message_of(lambda: dimensions.value(expression, {"a": 3, "b": 7})) == message
+
+
+def test_argument_shapes(square):
+    exported_function = square.exported
+    assert exported_function.argument_shapes(b=3) == [(3, 6)]
+    message = message_of(lambda: exported_function.argument_shapes(c=3))
+    assert message == "'<lambda>' has no dimension variable 'c'; it has b"
+    message = message_of(exported_function.argument_shapes)
+    assert message == "size 'b': no value given for dimension variable 'b'"
+
+
+def test_run_command(tmp_path, capsys):
+    path = tmp_path / "model.bin"
+    path.write_bytes(exported(lambda x: x.sum(1), [typed("b, 2*b")]).serialize())
+    assert main(["run", str(path), "--size", "b=3", "--random", "--check"]) == 0
+    printed = capsys.readouterr().out
+    assert "output 0: float32[3] " in printed
+    assert "check output 0: ok" in printed
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    assert main(["run", str(path), "--size", "b=2", "-i", str(tmp_path / "x.npy")]) == 0
+    assert "[4., 4.]" in capsys.readouterr().out
+    assert main(["run", str(path), "--random"]) == 1
+    assert "has symbolic sizes (f32[b,2*b])" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from haloc.errors import HloParseError, InvalidArgumentError, UnimplementedError
+from haloc.formats.jax_export import dimensions
 from haloc.formats.jax_export.artifact import Artifact, Aval, read_artifact
 from haloc.formats.jax_export.refine import has_dynamic_sizes, is_dynamic, refine
 from haloc.formats.stablehlo.bytecode import parse_bytecode
@@ -19,7 +19,6 @@ from haloc.ir.module import HloModule
 
 _PLATFORM = "_platform_index"
 _OLDEST_CONVENTION, _NEWEST_CONVENTION = 9, 10
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,24 @@ class Exported:
         for aval in self.in_avals:
             for d in aval.shape:
                 if isinstance(d, str):
-                    found.update(dict.fromkeys(_NAME.findall(d)))
-        for function in ("floordiv", "mod", "max", "min"):
-            found.pop(function, None)
+                    found.update(dict.fromkeys(dimensions.variables(d)))
         return tuple(found)
+
+    def argument_shapes(self, **sizes: int) -> list[tuple[int, ...]]:
+        """The sizes of every flat argument for these values of the dimension variables.
+
+        Raises InvalidArgumentError naming a variable that has no value, or that there is not.
+        """
+        for name in sizes:
+            if name not in self.symbols:
+                listed = ", ".join(self.symbols) or "none"
+                raise InvalidArgumentError(
+                    f"{self.fun_name!r} has no dimension variable {name!r}; it has {listed}"
+                )
+        return [
+            tuple([d if isinstance(d, int) else dimensions.value(d, sizes) for d in aval.shape])
+            for aval in self.in_avals
+        ]
 
     def vjp(self) -> Exported:
         """The exported derivative; InvalidArgumentError when there is none."""
