@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from haloc.codegen.builder import Builder, Reg
-from haloc.codegen.elemental import Buffer, Elements, ElementScalar
 from haloc.codegen.index import Affine
 from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
+from haloc.codegen.kernel_function import KernelFunction
 from haloc.codegen.loops import emit_loop_kernel
 from haloc.codegen.reduction import (
     carry_value,
@@ -61,18 +60,13 @@ class _Scan:
         self.instruction = instruction
         self.d = d
         self.from_end = from_end
-        self.builder = Builder()
-        self.scalar = ElementScalar(self.builder, target)
-        self.space = self.scalar.space
-        shapes = [o.shape for o in instruction.operands] + instruction.shape.leaves()
-        self.buffers = [
-            Buffer(Reg(f"%b{k}", "ptr", self.builder.root), s) for k, s in enumerate(shapes)
-        ]
-        inputs: dict[HloInstruction, Buffer] = {}
-        for operand, buffer in zip(instruction.operands, self.buffers, strict=False):
-            inputs.setdefault(operand, buffer)
-        self.elements = Elements(self.scalar, inputs)
-        self.results = self.buffers[len(instruction.operands) :]
+        self.function = KernelFunction(instruction, target)
+        self.builder = self.function.builder
+        self.scalar = self.function.scalar
+        self.space = self.function.space
+        self.elements = self.function.elements
+        self.results = self.function.results
+        shapes = [b.shape for b in self.function.buffers]
         self.dims = shapes[0].dims
         widest = max(register_bytes(s.dtype) for s in shapes)
         is_minor = prod(self.dims[d + 1 :]) == 1
@@ -83,27 +77,20 @@ class _Scan:
         return 1 << (self.dims[-1] - 1).bit_length()
 
     def emit(self) -> Kernel:
-        units = Reg("%begin", "i64", self.builder.root), Reg("%end", "i64", self.builder.root)
         outer = [1 if k == self.d else n for k, n in enumerate(self.dims)]
         self.space.set_width(self.width)
         if self.width > 1:
             outer[-1] = -(-outer[-1] // self.width)
         extent = prod(outer)
-        with self.builder.loop(*units) as loop:
-            unit = self.space.atom(0, extent - 1, loop.index)
-            at: list[Affine] = []
-            for n in reversed(outer):
-                at.insert(0, unit % n)
-                unit = unit // n
+        with self.function.each_unit(outer) as at:
             mask = None
             if self.width > 1:
                 at[-1] = at[-1] * self.width + self.space.lanes()
                 mask = self.scalar.index_in_range(at[-1], 0, self.dims[-1])
             self._line(at, mask)
-        pointers = [Reg(b.base.ref, "ptr") for b in self.buffers]
         cost_ns = 2.0 * len(self.results) * prod(self.dims) / self.width / extent
         phase = Phase(f"{PREFIX}.run", extent, cost_ns)
-        text = self.builder.function(phase.symbol, [*pointers, Reg("%scratch", "ptr"), *units])
+        text = self.function.text(phase.symbol)
         builder = self.builder
         return Kernel(text, (phase,), tuple(builder.declares), library=builder.library)
 

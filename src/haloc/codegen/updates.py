@@ -5,13 +5,13 @@ Their results start out as copies of operands (`Kernel.updates`), or in place of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
-from haloc.codegen.builder import Builder, Reg
-from haloc.codegen.elemental import Buffer, Elements, ElementScalar, emit_region
+from haloc.codegen.builder import Reg
+from haloc.codegen.elemental import Buffer, Elements, emit_region
 from haloc.codegen.index import Affine
 from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
+from haloc.codegen.kernel_function import KernelFunction
 from haloc.codegen.loops import LoopKernel
 from haloc.codegen.reduction import register_bytes
 from haloc.codegen.scalar import LlvmValue
@@ -72,64 +72,13 @@ def emit_dynamic_update_slice(instruction: HloInstruction, target: Target) -> Ke
     return UpdateKernel(instruction, target).emit()
 
 
-class _Function:
-    """A kernel function written by hand: buffers, elements, and how it ends."""
-
-    def __init__(self, instruction: HloInstruction, target: Target):
-        self.builder = Builder()
-        self.scalar = ElementScalar(self.builder, target)
-        self.space = self.scalar.space
-        shapes = [o.shape for o in instruction.operands] + instruction.shape.leaves()
-        self.buffers = [
-            Buffer(Reg(f"%b{k}", "ptr", self.builder.root), s) for k, s in enumerate(shapes)
-        ]
-        inputs: dict[HloInstruction, Buffer] = {}
-        for operand, buffer in zip(instruction.operands, self.buffers, strict=False):
-            inputs.setdefault(operand, buffer)
-        self.elements = Elements(self.scalar, inputs)
-        self.results = self.buffers[len(instruction.operands) :]
-        self.units = Reg("%begin", "i64", self.builder.root), Reg("%end", "i64", self.builder.root)
-
-    def text(self, symbol: str) -> str:
-        pointers = [Reg(b.base.ref, "ptr") for b in self.buffers]
-        return self.builder.function(symbol, [*pointers, Reg("%scratch", "ptr"), *self.units])
-
-    def nest(self, sizes: Sequence[int]) -> _Nest:
-        return _Nest(self, sizes)
-
-
-class _Nest:
-    """with nest as indices: loops over `sizes`, outermost first."""
-
-    def __init__(self, function: _Function, sizes: Sequence[int]):
-        self.function = function
-        self.sizes = sizes
-        self.open: list = []
-
-    def __enter__(self) -> list[Affine]:
-        at = []
-        for n in self.sizes:
-            if n == 1:
-                at.append(self.function.space.zero)
-                continue
-            manager = self.function.builder.loop(0, n)
-            loop = manager.__enter__()
-            self.open.append(manager)
-            at.append(self.function.space.atom(0, n - 1, loop.index))
-        return at
-
-    def __exit__(self, *exception: object) -> None:
-        for manager in reversed(self.open):
-            manager.__exit__(*exception)
-
-
 @kernel_for("scatter")
 def emit_scatter(instruction: HloInstruction, target: Target) -> Kernel:
     """One thread takes the updates in order, which makes the result independent of threads."""
     count = len(instruction.operands) // 2
     updates = tuple(range(count))
     phase = Phase(f"{PREFIX}.run")
-    function = _Function(instruction, target)
+    function = KernelFunction(instruction, target)
     if prod(instruction.operands[-1].shape.dims):
         _Scatter(instruction, function, target).emit()
     text = function.text(phase.symbol)
@@ -144,7 +93,7 @@ def emit_scatter(instruction: HloInstruction, target: Target) -> Kernel:
 
 
 class _Scatter:
-    def __init__(self, instruction: HloInstruction, function: _Function, target: Target):
+    def __init__(self, instruction: HloInstruction, function: KernelFunction, target: Target):
         self.instruction = instruction
         self.f = function
         count = len(instruction.operands) // 2
@@ -287,7 +236,7 @@ def emit_select_and_scatter(instruction: HloInstruction, target: Target) -> Kern
     """
     operand, source, init = instruction.operands
     window = attr(instruction, "window")
-    fill = _Function(instruction, target)
+    fill = KernelFunction(instruction, target)
     n = operand.shape.element_count
     if n:
         with fill.nest([n]) as (i,):
@@ -295,7 +244,7 @@ def emit_select_and_scatter(instruction: HloInstruction, target: Target) -> Kern
             fill.elements.store(value, Buffer(fill.results[0].base, Shape(value.dtype, (n,))), (i,))
     phases = [Phase(f"{PREFIX}.fill")]
     text = fill.text(phases[0].symbol)
-    f = _Function(instruction, target)
+    f = KernelFunction(instruction, target)
     if n and source.shape.element_count:
         free = 0
         while free < len(window) and window[free] == type(window[free])(1):
@@ -303,14 +252,9 @@ def emit_select_and_scatter(instruction: HloInstruction, target: Target) -> Kern
         extent = prod(source.shape.dims[:free])
         cost = 2.0 * source.shape.element_count * prod(w.size for w in window) / extent
         phases.append(Phase(f"{PREFIX}.scatter", extent, cost))
-        with f.builder.loop(*f.units) as loop:
-            unit = f.space.atom(0, extent - 1, loop.index)
-            outer: list[Affine] = []
-            for size in reversed(source.shape.dims[:free]):
-                outer.insert(0, unit % size)
-                unit = unit // size
-            with f.nest(source.shape.dims[free:]) as inner:
-                _select_one(f, instruction, (*outer, *inner))
+        dims = source.shape.dims
+        with f.each_unit(dims[:free]) as outer, f.nest(dims[free:]) as inner:
+            _select_one(f, instruction, (*outer, *inner))
         text += f.text(phases[1].symbol)
     return Kernel(
         text,
@@ -320,7 +264,7 @@ def emit_select_and_scatter(instruction: HloInstruction, target: Target) -> Kern
     )
 
 
-def _select_one(f: _Function, instruction: HloInstruction, at: tuple[Affine, ...]) -> None:
+def _select_one(f: KernelFunction, instruction: HloInstruction, at: tuple[Affine, ...]) -> None:
     operand, source, _ = instruction.operands
     window = attr(instruction, "window")
     scalar, space = f.scalar, f.space
