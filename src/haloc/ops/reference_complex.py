@@ -46,6 +46,8 @@ def absolute(z: Array) -> Array:
 
 def sign(z: Array) -> Array:
     """z / |z|; 0 of 0."""
+    # Where |z| is out of range, half of it is not.
+    z = np.where(np.isfinite(z) & np.isinf(np.hypot(z.real, z.imag)), z / 2, z)
     size = np.hypot(z.real, z.imag)
     safe = np.where(size == 0, 1, size)
     return np.where(size == 0, z, join(z.real / safe, z.imag / safe))
