@@ -256,6 +256,21 @@ add(
       tensor<2x2xf32>, tensor<f32>, tensor<3x2xf32>""",
 )
 add(
+    "triangles",
+    "%a: tensor<3x3xf32>, %b: tensor<3x2xf32>",
+    "tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x2xf32>, tensor<3x2xf32>",
+    """
+    %0 = stablehlo.cholesky %a, lower = true : tensor<3x3xf32>
+    %1 = stablehlo.cholesky %a : tensor<3x3xf32>
+    %2 = "stablehlo.triangular_solve"(%0, %b) <{left_side = true, lower = false,
+      transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}>
+      : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    %3 = "stablehlo.triangular_solve"(%0, %b) <{left_side = true, lower = true,
+      transpose_a = #stablehlo<transpose ADJOINT>, unit_diagonal = true}>
+      : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    return %0, %1, %2, %3 : tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x2xf32>, tensor<3x2xf32>""",
+)
+add(
     "norms",
     "%x: tensor<2x3xf32>, %s: tensor<3xf32>",
     "tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>",

@@ -8,6 +8,8 @@ import pytest
 
 from haloc.errors import HloParseError
 from haloc.formats.stablehlo.bytecode import parse_bytecode
+from haloc.formats.stablehlo.bytecode.container import read_container
+from haloc.formats.stablehlo.mlir import CallLocation, NameLocation
 from tests.formats.stablehlo.bytecode.programs import PROGRAMS
 from tests.formats.stablehlo.bytecode.test_trees import everything, lowered
 from tests.formats.stablehlo.bytecode.trees import artifact
@@ -127,3 +129,63 @@ def test_unknown_dialect():
     data = patched(artifact(PROGRAMS["composite"]), b"\0vhlo\0", b"\0vhla\0")
     with pytest.raises(HloParseError, match=r"properties of vhla\.func_v1, an op that haloc"):
         parse_bytecode(data)
+
+
+def nested(depth: int) -> bytes:
+    body = "stablehlo.return %x : tensor<f32>\n"
+    for i in range(depth):
+        body = f"""%{i} = "stablehlo.case"(%i) ({{ {body} }}) : (tensor<i32>) -> tensor<f32>
+          stablehlo.return %{i} : tensor<f32>
+        """
+    head, _, _ = body.rpartition("stablehlo.return")
+    return artifact(
+        f"""func.func @main(%x: tensor<f32>, %i: tensor<i32>) -> tensor<f32> {{
+          {head} return %{depth - 1} : tensor<f32>
+        }}"""
+    )
+
+
+def test_depth_is_limited():
+    parse_bytecode(nested(50))
+    with pytest.raises(HloParseError, match="regions nested more than 64 deep"):
+        parse_bytecode(nested(200))
+
+
+def test_long_locations_are_cut():
+    """A chain of callers as long as a deep recursion makes it."""
+    chain = "unknown"
+    for i in range(300):
+        chain = f'"g{i}"({chain})'
+    text = f"""func.func @main(%x: tensor<f32>) -> tensor<f32> {{
+      %0 = stablehlo.negate %x : tensor<f32> loc({chain})
+      return %0 : tensor<f32>
+    }}"""
+    op = parse_bytecode(artifact(text)).operations[0].regions[0].blocks[0].operations[0]
+    depth, location = 0, op.location
+    while isinstance(location, NameLocation):
+        depth, location = depth + 1, location.child
+    assert op.location.name == "g299"
+    assert 20 <= depth < 300
+
+
+def test_locations_in_a_circle():
+    """callsite(itself at itself): one way round is 2, two are 4, forty are forever."""
+    text = """func.func @main(%x: tensor<f32>) -> tensor<f32> {
+      %0 = stablehlo.negate %x : tensor<f32> loc(callsite("a":77:88 at "b":7:8))
+      return %0 : tensor<f32>
+    }"""
+    data = artifact(text)
+    container = read_container(data)
+    (number,) = [
+        i for i, e in enumerate(container.attributes) if entry_bytes(container, e)[0] == 21
+    ]
+    entry = container.attributes[number]
+    start = container.entry_data.base + entry.start
+    itself = number << 1 | 1
+    circle = data[:start] + bytes([21, itself, itself]) + data[start + 3 :]
+    op = parse_bytecode(circle).operations[0].regions[0].blocks[0].operations[0]
+    assert op.location == CallLocation(None, None)
+
+
+def entry_bytes(container, entry):
+    return container.entry_data.data[entry.start : entry.start + entry.size]

@@ -67,7 +67,9 @@ def test_text_program(name):
     assert_same(artifact(PROGRAMS[name]))
 
 
-@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - {"quantized"}))  # of another dialect, "quant"
+@pytest.mark.parametrize(
+    "name", sorted(set(PROGRAMS) - {"quantized"})
+)  # of another dialect, "quant"
 def test_plain_bytecode(name):
     assert_same_plain(PROGRAMS[name])
 

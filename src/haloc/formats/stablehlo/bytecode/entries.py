@@ -10,7 +10,10 @@ from haloc.formats.stablehlo.bytecode.cursor import ByteCursor
 from haloc.formats.stablehlo.mlir import DenseElements, RankedTensor
 
 DEPTH_LIMIT = 64
-"""How deep attributes may nest. Locations beyond it are dropped, anything else is an error."""
+"""How deep attributes may nest."""
+
+LOCATION_DEPTH_LIMIT = 40
+"""How deep locations are followed: what lies beyond becomes unknown, it is no error."""
 
 SIZE_LIMIT = 1 << 22
 """How many parts an attribute may have in all, counting one shared by several as often."""
@@ -96,10 +99,13 @@ class Entries:
         decoder = decoders.get(code)
         if decoder is None:
             inner.fail(f"unknown code {code} of a {kind}", 0)
-        if self._depth >= DEPTH_LIMIT:
-            if not is_type and entry.dialect == "builtin" and code in _NESTED_LOCATIONS:
-                self._sizes[is_type, number] = 1
+        if not is_type and entry.dialect == "builtin" and code in _NESTED_LOCATIONS:
+            # Unknown until it is read, so that a circle ends.
+            self._attributes[number] = UNKNOWN_LOCATION
+            self._sizes[False, number] = 1
+            if self._depth >= LOCATION_DEPTH_LIMIT:
                 return UNKNOWN_LOCATION
+        if self._depth >= DEPTH_LIMIT:
             inner.fail(f"{kind}s nested more than {DEPTH_LIMIT} deep, or in a circle", 0)
         outer_size, self._size = self._size, 1
         self._depth += 1

@@ -274,6 +274,11 @@ def _point_to_point(attributes: Attributes) -> None:
         del attributes["source_target_pairs"]
 
 
+def _cholesky(attributes: Attributes) -> None:
+    if not attributes["lower"]:  # the default here; triangular_solve has none
+        del attributes["lower"]
+
+
 def _symbol(key: str) -> Callable[[Attributes], None]:
     def regroup(attributes: Attributes) -> None:
         attributes[key] = SymbolRef(attributes[key])
@@ -306,6 +311,7 @@ _REGROUP: dict[str, Callable[[Attributes], None]] = {
     "stablehlo.all_gather": _collective,
     "stablehlo.all_reduce": _collective,
     "stablehlo.all_to_all": _collective,
+    "stablehlo.cholesky": _cholesky,
     "stablehlo.collective_broadcast": _collective,
     "stablehlo.collective_permute": _collective,
     "stablehlo.composite": _symbol("decomposition"),
@@ -345,7 +351,6 @@ _DEFAULTS: dict[str, Callable[[Any], bool]] = {
     "known_nonexpanding_dimensions": lambda value: not value.array.size,
     "layout": lambda value: not value,
     "lhs_dilation": _all(1),
-    "lower": lambda value: not value,
     "outfeed_config": lambda value: value == "",
     "output_operand_aliases": lambda value: not value,
     "padding": _all(0),
