@@ -99,7 +99,20 @@ func.func @main(%a: tensor<4x5x6xf32>, %i: tensor<4x2x1xi32>, %u: tensor<4x2x6xf
 }"""
 
 
-@pytest.mark.parametrize("text", [CHLO, SCATTER], ids=["chlo", "scatter"])
+RESOURCES = """
+module {
+  func.func @main() -> (tensor<4xf32>, tensor<3xi32>) {
+    %0 = stablehlo.constant dense_resource<first> : tensor<4xf32>
+    %1 = stablehlo.constant dense_resource<second> : tensor<3xi32>
+    return %0, %1 : tensor<4xf32>, tensor<3xi32>
+  }
+}
+{-# dialect_resources: { builtin: {
+  first: "0x040000000000803F000000400000404000008040",
+  second: "0x04000000010000000200000003000000" } } #-}"""
+
+
+@pytest.mark.parametrize("text", [CHLO, SCATTER, RESOURCES], ids=["chlo", "scatter", "resources"])
 def test_plain_text(text):
     assert_same_plain(text)
 

@@ -187,11 +187,12 @@ def _dense_strings(cursor: ByteCursor, entries: Entries) -> DenseStrings:
 def _resource(cursor: ByteCursor, entries: Entries) -> DenseElements:
     type = _tensor(cursor, entries)
     start = cursor.pos
-    cursor.varint("a resource")
-    resources = list(entries.container.resources.values())
-    if len(resources) != 1:
-        cursor.fail(f"a dense resource among {len(resources)}, expected exactly one", start)
-    return dense_elements(cursor, type, resources[0])
+    number = cursor.varint("a resource")
+    resources = entries.container.resources
+    blob = resources[number] if number < len(resources) else None
+    if blob is None:
+        cursor.fail(f"resource {number}, but the file holds no data for it", start)
+    return dense_elements(cursor, type, blob)
 
 
 def _unsupported(what: str) -> Decoder:

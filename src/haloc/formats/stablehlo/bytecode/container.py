@@ -54,7 +54,8 @@ class Container:
     properties: list[ByteCursor]
     """One cursor per property blob; copy its start before reading."""
     ir: ByteCursor
-    resources: dict[str, bytes]
+    resources: list[bytes | None]
+    """The blobs that dense_resource attributes name by number; None for other resources."""
 
 
 def read_container(data: bytes) -> Container:
@@ -191,24 +192,24 @@ def _read_properties(cursor: ByteCursor | None) -> list[ByteCursor]:
     return found
 
 
-def _read_resources(sections: dict[int, ByteCursor], strings: list[bytes]) -> dict[str, bytes]:
-    """The blobs of dense_resource attributes, by key; other resources are left out."""
+def _read_resources(sections: dict[int, ByteCursor], strings: list[bytes]) -> list[bytes | None]:
+    """The resources of dialects; those of others (external ones) come first and are skipped."""
     offsets, data = sections.get(RESOURCE_OFFSET), sections.get(RESOURCE)
     if offsets is None or data is None:
-        return {}
-    found: dict[str, bytes] = {}
+        return []
+    found: list[bytes | None] = []
     external = offsets.count("external resource groups")
     groups = 0
     while offsets.remaining:
         offsets.varint("a resource group key")
         groups += 1
         for _ in range(offsets.count("resources")):
-            key = _name(offsets, strings, offsets.varint("a resource key"), "a resource key")
+            _name(offsets, strings, offsets.varint("a resource key"), "a resource key")
             size = offsets.varint("a resource size")
-            kind = offsets.byte("a resource kind")
-            blob = data.sub(size, "a resource")
-            if groups > external and kind == 0 and size:
-                found[key] = _aligned_blob(blob)
+            is_blob = offsets.byte("a resource kind") == 0
+            resource = data.sub(size, "a resource")
+            if groups > external:
+                found.append(_aligned_blob(resource) if is_blob and size else None)
     return found
 
 
