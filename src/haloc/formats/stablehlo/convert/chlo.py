@@ -124,7 +124,9 @@ def _constant_like(scope: Scope, op: MlirOp) -> HloInstruction:
     (operand,) = scope.operands(op, 1)
     value = reading.get(op, "value")
     if isinstance(value, DenseElements):
-        value = value.array.reshape(-1)[0]
+        if value.array.size == 0:
+            reading.fail(op, "attribute value is empty")
+        value = value.array.flat[0]
     elif isinstance(value, Integer | Float):
         value = value.value
     else:

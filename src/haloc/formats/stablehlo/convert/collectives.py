@@ -19,7 +19,7 @@ def replica_groups(scope: Scope, op: MlirOp) -> ReplicaGroups:
     if isinstance(value, Struct) and value.name == "stablehlo.replica_group_mesh_axes":
         return _mesh_groups(scope, op, value.fields)
     rows = reading.matrix(op, "replica_groups")
-    lists = tuple(tuple(int(v) for v in row if v >= 0) for row in rows)  # type: ignore[union-attr]
+    lists = tuple(tuple(int(v) for v in row if v >= 0) for row in rows)
     return ReplicaGroups(lists=tuple(row for row in lists if row))
 
 
@@ -78,8 +78,7 @@ def _reduce_scatter(scope: Scope, op: MlirOp) -> None:
 
 @converts("stablehlo.collective_permute")
 def _collective_permute(scope: Scope, op: MlirOp) -> HloInstruction:
-    rows = reading.matrix(op, "source_target_pairs")
-    pairs = tuple((int(a), int(b)) for a, b in rows)  # type: ignore[union-attr]
+    pairs = tuple(reading.pairs(op, "source_target_pairs"))
     attrs = channel(op)
     operands = scope.operands(op, 1)
     return scope.add(

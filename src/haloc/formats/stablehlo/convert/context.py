@@ -90,8 +90,8 @@ class Scope:
         if outside is None:
             raise InvalidArgumentError(f"value %{value.name} is not defined before it is used")
         raise UnimplementedError(
-            f"the region of {self.computation.name} uses %{value.name} from outside: HLO passes "
-            "values into while, case and if only"
+            f"a region uses %{value.name} from outside: HLO passes values into the regions of "
+            "while, case and if only"
         )
 
     def outside(self, value: MlirValue) -> HloInstruction | None:

@@ -174,9 +174,8 @@ def _scaled_dot(scope: Scope, op: MlirOp) -> HloInstruction:
 
 @converts("stablehlo.convolution")
 def _convolution(scope: Scope, op: MlirOp) -> HloInstruction:
-    padding = reading.matrix(op, "padding", None)
-    pairs = None if padding is None else [(int(a), int(b)) for a, b in padding]
-    return convolution(scope, op, scope.operands(op, 2), pairs)
+    padding = reading.pairs(op, "padding", None)
+    return convolution(scope, op, scope.operands(op, 2), padding)
 
 
 def convolution(

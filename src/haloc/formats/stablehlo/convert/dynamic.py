@@ -14,6 +14,7 @@ from haloc.ir.shape import Shape
 from haloc.ops.table import OPS, Effect, Evaluator
 
 _DEPTH = 50
+_MOST_ELEMENTS = 100_000
 
 
 def known(instruction: HloInstruction, depth: int = 0) -> np.ndarray | None:
@@ -22,6 +23,7 @@ def known(instruction: HloInstruction, depth: int = 0) -> np.ndarray | None:
         return instruction.attrs["literal"].array
     row = OPS[instruction.opcode]
     pure = row.effect is Effect.PURE and not instruction.called_computations and not row.missing
+    pure = pure and instruction.shape.element_count <= _MOST_ELEMENTS
     if not pure or depth > _DEPTH or not instruction.shape.is_array:
         return None
     if instruction.opcode == "parameter" or not instruction.shape.is_static:

@@ -87,7 +87,7 @@ def _constant(scope: Scope, op: MlirOp) -> HloInstruction:
     if value.array.shape != shape.dims or value.array.dtype != shape.dtype.numpy:
         reading.fail(op, f"the value is {value.type}, but the result {op.results[0].type}")
     if value.array.size > _LARGEST_SPLAT and not any(value.array.strides):
-        one = scope.constant(value.array.reshape(-1)[0], shape.dtype)
+        one = scope.constant(value.array.flat[0], shape.dtype)
         return scope.add("broadcast", shape, (one,), dimensions=())
     return scope.add("constant", shape, (), literal=Literal(shape, value.array))
 

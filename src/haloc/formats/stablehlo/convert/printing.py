@@ -87,6 +87,8 @@ def _dense_text(value: DenseElements) -> str:
             return "true" if items else "false"
         return f"{items:.6e}" if isinstance(items, float) else str(items)
 
+    if value.array.size > 1 and not any(value.array.strides):
+        return f"dense<{nested(value.array.flat[:1].tolist()[0])}> : {value.type}"
     if value.type.bounds == () and len(value.type.dims) == 1 and value.type.element == "i64":
         listed = ", ".join(map(str, value.array.tolist()))
         return f"array<i64: {listed}>" if listed else "array<i64>"

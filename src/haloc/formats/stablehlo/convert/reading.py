@@ -55,6 +55,7 @@ def ints(op: MlirOp, name: str, default: Any = MISSING) -> tuple[int, ...]:
 
 def int_list(op: MlirOp, name: str, value: Attribute) -> tuple[int, ...]:
     if isinstance(value, DenseElements) and value.array.dtype.kind in "iub":
+        _bounded(op, name, value)
         return tuple(int(v) for v in value.array.reshape(-1).tolist())
     if isinstance(value, tuple):
         flat = [v.value if isinstance(v, Integer) else v for v in value]
@@ -63,13 +64,35 @@ def int_list(op: MlirOp, name: str, value: Attribute) -> tuple[int, ...]:
     return _wrong(op, name, "a list of integers")
 
 
-def matrix(op: MlirOp, name: str, default: Any = MISSING) -> np.ndarray | None:
-    """An integer tensor of rank 2: padding, replica groups, pairs."""
+_MOST_INTEGERS = 1_000_000
+
+
+def _bounded(op: MlirOp, name: str, value: DenseElements) -> None:
+    """One number can stand for any count of elements: that is no list to go through."""
+    if value.array.size > _MOST_INTEGERS:
+        fail(op, f"attribute {name} has {value.array.size} elements")
+
+
+def pairs(op: MlirOp, name: str, default: Any = MISSING) -> list[tuple[int, int]]:
+    """The rows of an integer tensor with two columns."""
+    rows = matrix(op, name, default)
+    if rows is default:
+        return default
+    if rows.shape[1] != 2:
+        _wrong(op, name, "a tensor of pairs of integers")
+    return [(int(a), int(b)) for a, b in rows]
+
+
+def matrix(op: MlirOp, name: str, default: Any = MISSING) -> np.ndarray:
+    """An integer tensor of rank 2."""
     value = get(op, name, default)
     if value is default:
         return default
     if not isinstance(value, DenseElements) or value.array.ndim != 2:
         _wrong(op, name, "a tensor of integers of rank 2")
+    if value.array.dtype.kind not in "iu":
+        _wrong(op, name, "a tensor of integers of rank 2")
+    _bounded(op, name, value)
     return value.array
 
 

@@ -211,8 +211,7 @@ def window_of(op: MlirOp, sizes: tuple[int, ...], rank: int) -> tuple[WindowDim,
     strides = reading.ints(op, "window_strides", ones)
     base = reading.ints(op, "base_dilations", ones)
     dilations = reading.ints(op, "window_dilations", ones)
-    padding = reading.matrix(op, "padding", None)
-    pairs = [(0, 0)] * rank if padding is None else [(int(a), int(b)) for a, b in padding]
+    pairs = reading.pairs(op, "padding", [(0, 0)] * rank)
     for name, values in (
         ("window_dimensions", sizes),
         ("window_strides", strides),

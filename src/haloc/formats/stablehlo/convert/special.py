@@ -41,13 +41,15 @@ def _exp_minus_square(a: Expression) -> Expression:
 
 def erf_inv(x: Expression) -> Expression:
     """Series in w = -log(1 - x^2), or in its square root where w is large."""
-    w = -(x * -x).unary("log-plus-one")
+    # 1 - |x| is exact where x^2 would lose what distinguishes it from 1.
+    a = x.unary("abs")
+    w = -(a < 0.5).select((x * -x).unary("log-plus-one"), ((1.0 - a) * (1.0 + a)).unary("log"))
     root = w.unary("sqrt")
     near = chebyshev((w - 3.125) / 3.125, INV_CENTRE)
     middle = chebyshev((root - 3.25) / 0.75, INV_MIDDLE)
     tail = chebyshev((root - 5.1) / 1.1, INV_TAIL)
     series = (w < 6.25).select(near, (w < 16.0).select(middle, tail))
-    return x.unary("abs").equals(1.0).select(x * INF, series * x)
+    return a.equals(1.0).select(x * INF, series * x)
 
 
 def lgamma(x: Expression) -> Expression:

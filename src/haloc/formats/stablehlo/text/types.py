@@ -26,7 +26,9 @@ _TENSOR = re.compile(r"\s*(tensor<[^<>]*(?:<[^<>]*>)?>)")
 _DIMS = re.compile(r"\s*((?:(?:\d+|\?)\s*x\s*)*)")
 _UNRANKED = re.compile(r"\s*\*\s*x\s*")
 _WORD = re.compile(r"\s*(!?[A-Za-z_][\w$.]*)")
-_SCALAR = re.compile(r"[su]?i[1-9]\d{0,3}|index|none|t?f\d+|bf16|f\d+E\d+M\d+\w*")
+_SCALAR = re.compile(
+    r"[su]?i[1-9]\d{0,3}|index|none|tf32|bf16|f(?:16|32|64|80|128)|f\d+E\d+M\d+\w*"
+)
 _QUANTIZED = re.compile(
     r"\s*<\s*([su]?i\d+)\s*(?:<\s*(-?\d+)\s*:\s*(-?\d+)\s*>)?\s*:\s*(\w+)\s*(?::\s*(\d+))?\s*,\s*"
 )
