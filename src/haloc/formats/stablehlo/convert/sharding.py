@@ -123,8 +123,13 @@ def annotate_results(
     filled = [s or REPLICATED for s in shardings]
     if len(filled) != 1:
         entry.root.sharding = tuple_sharding(*filled)
-    elif entry.root.sharding is None and entry.root.opcode != "parameter":
-        entry.root.sharding = filled[0]
+        return
+    root = entry.root
+    if root.opcode == "parameter" or root.sharding is not None:
+        # It has a sharding of its own, which may be another one.
+        root = entry.add(HloInstruction("copy", root.shape, (root,)))
+        entry.root = root
+    root.sharding = filled[0]
 
 
 # --- Ops -----------------------------------------------------------------------------------------

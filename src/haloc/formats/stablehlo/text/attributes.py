@@ -256,6 +256,11 @@ def parse_struct(cursor: MlirCursor, dialect: str, mnemonic: str, start: int) ->
         words = [w.strip() for w in found[1].split(",")]
         bounds = tuple(None if w == "?" else int(w) for w in words)
         return Struct("stablehlo.bounds", {"bounds": bounds})  # type: ignore[dict-item]
+    if mnemonic == "axis_ref":
+        axis = cursor.match(_AXIS)
+        if axis is None:
+            return cursor.expected('an axis such as <name = "x"> or with sub_axis_info = (1)2')
+        return SdyAxis(axis[1], int(axis[2] or 1), int(axis[3] or 0))
     if mnemonic in _STRUCTS:
         return _fields(cursor, mnemonic)
     if enum := _ENUM_WITH_NAME.match(cursor.text, cursor.pos):
@@ -268,6 +273,9 @@ def parse_struct(cursor: MlirCursor, dialect: str, mnemonic: str, start: int) ->
 _DOT = (
     "lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions "
     "rhs_contracting_dimensions"
+)
+_AXIS = re.compile(
+    r'\s*<\s*name\s*=\s*"([^"\\]*)"\s*(?:,\s*sub_axis_info\s*=\s*\((\d+)\)(\d+)\s*)?>'
 )
 _STRUCTS = {
     "dot": _DOT,
