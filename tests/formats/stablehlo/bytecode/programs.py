@@ -362,3 +362,19 @@ PROGRAMS["attributes"] = PROGRAMS["attributes"].replace(
     "module @attributes attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32,"
     " jax.uses_shape_polymorphism = false}",
 )
+for _name, _axis in {
+    "mesh_axes": '<name = "x">',
+    "part_of_a_mesh_axis": '<name = "y", sub_axis_info = (2)2>',
+}.items():
+    PROGRAMS[_name] = f"""
+module @{_name} {{
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func @main(%x: tensor<2x3xf32>) -> tensor<4x3xf32> {{
+    %0 = "stablehlo.all_gather"(%x) <{{all_gather_dim = 0 : i64, use_global_device_ids,
+      replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh,
+        axes = [#stablehlo.axis_ref{_axis}]>,
+      channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>}}>
+      : (tensor<2x3xf32>) -> tensor<4x3xf32>
+    return %0 : tensor<4x3xf32>
+  }}
+}}"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from haloc.formats.stablehlo.bytecode import meshes
 from haloc.formats.stablehlo.bytecode.builtin import DYNAMIC, Bounds
 from haloc.formats.stablehlo.bytecode.cursor import ByteCursor
 from haloc.formats.stablehlo.bytecode.entries import Decoder, Entries
@@ -115,6 +116,11 @@ ATTRIBUTES: dict[int, Decoder] = {
     15: _dot_algorithm,
     16: ACCURACY,
     17: read_accuracy,
+    18: meshes.own_group_axes,
+    19: meshes.sub_axis,
+    20: meshes.axis,
+    21: meshes.own_mesh_axis,
+    22: meshes.own_mesh,
 }
 TYPES: dict[int, Decoder] = {0: lambda c, e: Token()}
 

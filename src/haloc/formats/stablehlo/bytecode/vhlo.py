@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from haloc.formats.stablehlo.bytecode import meshes
 from haloc.formats.stablehlo.bytecode import stablehlo_dialect as own
 from haloc.formats.stablehlo.bytecode.builtin import (
     Bounds,
@@ -31,10 +32,7 @@ from haloc.formats.stablehlo.mlir import (
     Quantized,
     RankedTensor,
     Scalar,
-    SdyAxis,
-    SdyMesh,
     Struct,
-    SymbolRef,
     Token,
     Tuple,
     UnrankedTensor,
@@ -89,46 +87,6 @@ def _api_version(cursor: ByteCursor, entries: Entries) -> Integer:
     return Integer(cursor.varint("a custom call's API version"), "i32")
 
 
-def _sub_axis(cursor: ByteCursor, entries: Entries) -> tuple[int, int]:
-    return cursor.svarint("a pre_size"), cursor.svarint("a size")
-
-
-def _axis(cursor: ByteCursor, entries: Entries) -> SdyAxis:
-    name = entries.read_a(cursor, str, "an axis name")
-    if not cursor.varint("whether the axis is a part of one"):
-        return SdyAxis(name)
-    part = entries.read_a(cursor, tuple, "a part of an axis")
-    if len(part) != 2 or not all(isinstance(p, int) for p in part):
-        cursor.fail(f"found {describe(part)}, expected a part of an axis")
-    return SdyAxis(name, *part)
-
-
-def _mesh_axes(cursor: ByteCursor, entries: Entries) -> Struct:
-    mesh = entries.read_a(cursor, (SdyMesh, str), "a mesh or its name")
-    axes = entries.read_a(cursor, tuple, "axes")
-    if not all(isinstance(a, SdyAxis) for a in axes):
-        cursor.fail(f"found {describe(axes)}, expected axes")
-    named = SymbolRef(mesh) if isinstance(mesh, str) else mesh
-    return Struct("stablehlo.replica_group_mesh_axes", {"mesh": named, "axes": axes})
-
-
-def _mesh_axis(cursor: ByteCursor, entries: Entries) -> tuple[str, int]:
-    return entries.read_a(cursor, str, "an axis name"), cursor.svarint("an axis size")
-
-
-def _mesh(cursor: ByteCursor, entries: Entries) -> SdyMesh:
-    axes = entries.read_a(cursor, tuple, "mesh axes")
-    is_pair = [isinstance(a, tuple) and len(a) == 2 and isinstance(a[0], str) for a in axes]
-    if not all(is_pair):
-        cursor.fail(f"found {describe(axes)}, expected mesh axes")
-    ids = entries.read_optional_attribute(cursor)
-    if ids is ABSENT:
-        return SdyMesh(axes)
-    if not isinstance(ids, DenseElements) or ids.array.dtype.kind != "i":
-        cursor.fail(f"found {describe(ids)}, expected device ids")
-    return SdyMesh(axes, tuple(ids.array.ravel().tolist()))
-
-
 ATTRIBUTES: dict[int, Decoder] = {
     1: lambda c, e: e.read_attributes(c),
     2: _boolean,
@@ -150,11 +108,11 @@ ATTRIBUTES: dict[int, Decoder] = {
     18: own.read_bounds,
     19: own.ACCURACY,
     20: own.read_accuracy,
-    21: _sub_axis,
-    22: _axis,
-    23: _mesh_axes,
-    24: _mesh_axis,
-    25: _mesh,
+    21: meshes.sub_axis,
+    22: meshes.axis_by_varint,
+    23: meshes.group_axes,
+    24: meshes.mesh_axis,
+    25: meshes.mesh,
 }
 
 # --- Types ---------------------------------------------------------------------------------------
