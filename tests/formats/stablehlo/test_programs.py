@@ -60,7 +60,9 @@ def test_program(name, function, specs):
     assert len(results[0]) == len(wanted)
     for g, w in zip(results[0], wanted):
         assert g.dtype == w.dtype
-        np.testing.assert_array_equal(g, w)
+        # NumPy takes NaNs of its own types for equal only.
+        wide = {"V": np.float64}.get(w.dtype.kind, w.dtype)
+        np.testing.assert_array_equal(g.astype(wide), w.astype(wide))
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=marked(i)) for i, n in enumerate(MODELS)])

@@ -90,7 +90,10 @@ def dot(
 @converts("stablehlo.dot")
 def _dot(scope: Scope, op: MlirOp) -> HloInstruction:
     lhs, rhs = scope.operands(op, 2)
-    dims = {"lhs_contracting_dims": (lhs.shape.rank - 1,), "rhs_contracting_dims": (0,)}
+    dims: dict[str, tuple[int, ...]] = {
+        "lhs_contracting_dims": (lhs.shape.rank - 1,),
+        "rhs_contracting_dims": (0,),
+    }
     return dot(scope, op, [lhs, rhs], dims, precision(op))
 
 
@@ -153,7 +156,7 @@ def _unary_einsum(scope: Scope, op: MlirOp) -> HloInstruction:
 @converts("chlo.ragged_dot")
 def _ragged_dot(scope: Scope, op: MlirOp) -> HloInstruction:
     value = reading.get(op, "ragged_dot_dimension_numbers")
-    numbers = value.fields if isinstance(value, Struct) else {}
+    numbers: dict[str, Any] = value.fields if isinstance(value, Struct) else {}
     attrs = {k: v for k, v in dot_dims(numbers).items() if v}
     attrs["lhs_ragged_dims"] = tuple(numbers.get("lhs_ragged_dimensions", ()))
     attrs["rhs_group_dims"] = tuple(numbers.get("rhs_group_dimensions", ()))

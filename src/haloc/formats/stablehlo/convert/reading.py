@@ -76,7 +76,7 @@ def _bounded(op: MlirOp, name: str, value: DenseElements) -> None:
 def pairs(op: MlirOp, name: str, default: Any = MISSING) -> list[tuple[int, int]]:
     """The rows of an integer tensor with two columns."""
     rows = matrix(op, name, default)
-    if rows is default:
+    if name not in op.attributes:
         return default
     if rows.shape[1] != 2:
         _wrong(op, name, "a tensor of pairs of integers")

@@ -19,6 +19,7 @@ from haloc.formats.stablehlo.mlir import (
     OtherAttribute,
     RankedTensor,
     Scalar,
+    SdyAxis,
     Struct,
     SymbolRef,
 )
@@ -134,7 +135,8 @@ def _number(cursor: MlirCursor) -> Attribute:
     if of_float or (is_float and not type_name):
         if not digits.lstrip("-").startswith("0x"):
             return Float(float(digits), type_name or "f64")
-        unsigned = np.dtype(f"u{dtype.itemsize if dtype else 8}")
+        assert dtype is not None  # a number in hexadecimal has a type here
+        unsigned = np.dtype(f"u{dtype.itemsize}")
         pattern = int(digits, 16)
         if not 0 <= pattern < 1 << (8 * unsigned.itemsize):
             cursor.fail_at(f"{digits} has more bits than {type_name}", start, cursor.pos)

@@ -13,23 +13,15 @@ from haloc.formats.stablehlo.mlir import (
     Enum,
     Float,
     Integer,
-    MlirBlock,
     MlirOp,
-    MlirRegion,
     MlirType,
     MlirValue,
     RankedTensor,
     Scalar,
-    Struct,
     SymbolRef,
     Tuple,
 )
-from haloc.formats.stablehlo.text.attributes import (
-    parse_attribute,
-    parse_conv_dims,
-    parse_dictionary,
-    parse_struct,
-)
+from haloc.formats.stablehlo.text.attributes import parse_attribute, parse_dictionary
 from haloc.formats.stablehlo.text.cursor import INT64_MAX
 from haloc.formats.stablehlo.text.operations import OperationReader
 from haloc.formats.stablehlo.text.types import parse_type
@@ -38,21 +30,15 @@ OwnForm = Callable[[OperationReader, str, int], MlirOp]
 
 _RANGE = re.compile(r"\s*(-?\d+)\s*:\s*(-?\d+)(?:\s*:\s*(-?\d+))?")
 _FORMAT = re.compile(r"\s*e(\d+)m(\d+)")
-_KEYWORD = re.compile(r"\s*(?:,\s*)?([A-Za-z_]\w*)\s*=\s*")
-_APPLIES = re.compile(r"\s*applies\s+([\w.]+)\s+across\s+dimensions\s*=")
-_ACROSS = re.compile(r"\s*across\s+dimensions\s*=")
-_ITER = re.compile(r"\s*%([\w$.-]+)\s*=\s*")
-_PAIRS = re.compile(r"\s*\[((?:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]\s*,?)*)\s*\]")
-_WORD = re.compile(r"\s*(\w+)")
 
 
-def _dense(values: object, element: str = "i64") -> DenseElements:
+def dense_ints(values: object, element: str = "i64") -> DenseElements:
     array = np.array(values, np.bool_ if element == "i1" else np.int64)
     array.flags.writeable = False
     return DenseElements(RankedTensor(array.shape, element), array)
 
 
-def _dictionary(reader: OperationReader) -> dict[str, Attribute]:
+def dictionary(reader: OperationReader) -> dict[str, Attribute]:
     return parse_dictionary(reader.cursor) if reader.cursor.peek("{") else {}
 
 
@@ -72,7 +58,7 @@ def precision_list(reader: OperationReader) -> Attribute:
 def _constant(reader: OperationReader, name: str, position: int) -> MlirOp:
     """`stablehlo.constant dense<...> : type`."""
     cursor = reader.cursor
-    attributes = _dictionary(reader)
+    attributes = dictionary(reader)
     at = cursor.skip()
     value = parse_attribute(cursor)
     result: MlirType
@@ -110,7 +96,7 @@ def _compare(reader: OperationReader, name: str, position: int) -> MlirOp:
             message = f"found {kind!r}, expected one of FLOAT, TOTALORDER, SIGNED, UNSIGNED"
             cursor.fail_at(message, at, cursor.pos)
         attributes["compare_type"] = Enum("comparison_type", kind)
-    attributes |= _dictionary(reader)
+    attributes |= dictionary(reader)
     results = reader.function_type(name, operands)
     return MlirOp(name, operands, attributes, [], results, None, position)
 
@@ -133,11 +119,11 @@ def _slice(reader: OperationReader, name: str, position: int) -> MlirOp:
             cursor.expect("]")
             break
     attributes: dict[str, Attribute] = {
-        "start_indices": _dense([r[0] for r in ranges]),
-        "limit_indices": _dense([r[1] for r in ranges]),
-        "strides": _dense([r[2] for r in ranges]),
+        "start_indices": dense_ints([r[0] for r in ranges]),
+        "limit_indices": dense_ints([r[1] for r in ranges]),
+        "strides": dense_ints([r[2] for r in ranges]),
     }
-    attributes |= _dictionary(reader)
+    attributes |= dictionary(reader)
     results = reader.function_type(name, [operand])
     return MlirOp(name, [operand], attributes, [], results, None, position)
 
@@ -148,7 +134,7 @@ def _get_tuple_element(reader: OperationReader, name: str, position: int) -> Mli
     cursor.expect("[")
     index = cursor.integer()
     cursor.expect("]")
-    attributes = {"index": Integer(index, "i32")} | _dictionary(reader)
+    attributes = {"index": Integer(index, "i32")} | dictionary(reader)
     results = reader.function_type(name, [operand])
     return MlirOp(name, [operand], attributes, [], results, None, position)
 
@@ -156,7 +142,7 @@ def _get_tuple_element(reader: OperationReader, name: str, position: int) -> Mli
 def _tuple(reader: OperationReader, name: str, position: int) -> MlirOp:
     cursor = reader.cursor
     operands = reader.operands()
-    attributes = _dictionary(reader)
+    attributes = dictionary(reader)
     cursor.expect(":")
     at = cursor.skip()
     result = parse_type(cursor)
@@ -179,7 +165,7 @@ def _reduce_precision(reader: OperationReader, name: str, position: int) -> Mlir
         "exponent_bits": Integer(int(found[1]), "i32"),
         "mantissa_bits": Integer(int(found[2]), "i32"),
     }
-    attributes |= _dictionary(reader)
+    attributes |= dictionary(reader)
     return _finish(reader, MlirOp(name, [operand], attributes, [], [], None, position))
 
 
@@ -194,7 +180,7 @@ def _call(reader: OperationReader, name: str, position: int) -> MlirOp:
     cursor = reader.cursor
     target = cursor.symbol()
     operands = reader.operands_in_parentheses()
-    attributes = _dictionary(reader)
+    attributes = dictionary(reader)
     if name == "func.call":
         attributes["callee"] = SymbolRef(target)
     else:
@@ -207,204 +193,9 @@ def _composite(reader: OperationReader, name: str, position: int) -> MlirOp:
     """`stablehlo.composite "chlo.top_k" %a {...} : ...`."""
     composite = reader.cursor.string()
     operands = reader.operands()
-    attributes: dict[str, Attribute] = {"name": composite} | _dictionary(reader)
+    attributes: dict[str, Attribute] = {"name": composite} | dictionary(reader)
     results = reader.function_type(name, operands)
     return MlirOp(name, operands, attributes, [], results, None, position)
-
-
-# --- Contractions --------------------------------------------------------------------------------
-
-
-def _pair(reader: OperationReader) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    left = reader.cursor.ints()
-    reader.cursor.expect_word("x")
-    return left, reader.cursor.ints()
-
-
-def _dot_general(reader: OperationReader, name: str, position: int) -> MlirOp:
-    """`%a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [...]`."""
-    cursor = reader.cursor
-    operands = reader.operands()
-    fields: dict[str, Attribute] = {}
-    attributes: dict[str, Attribute] = {}
-    while found := _KEYWORD.match(cursor.text, cursor.pos):
-        cursor.pos = found.end()
-        key = found[1]
-        if key in ("batching_dims", "contracting_dims"):
-            kind = key.removesuffix("_dims")
-            left, right = _pair(reader)
-            fields[f"lhs_{kind}_dimensions"] = left
-            fields[f"rhs_{kind}_dimensions"] = right
-        elif key == "precision":
-            attributes["precision_config"] = precision_list(reader)
-        elif key == "algorithm":
-            start = cursor.pos
-            attributes["algorithm"] = parse_struct(cursor, "stablehlo", "dot_algorithm", start)
-        else:
-            wanted = "batching_dims, contracting_dims, precision, algorithm"
-            message = f"{name} has no keyword {key!r}, it has {wanted}"
-            cursor.fail_at(message, found.start(1), found.end(1))
-    given = {name: dims for name, dims in fields.items() if dims}
-    attributes["dot_dimension_numbers"] = Struct("stablehlo.dot", given)
-    attributes |= _dictionary(reader)
-    results = reader.function_type(name, operands)
-    return MlirOp(name, operands, attributes, [], results, None, position)
-
-
-def _convolution(reader: OperationReader, name: str, position: int) -> MlirOp:
-    """`(%a, %b) dim_numbers = [...]x[...]->[...], window = {stride = [1], ...} {...}`."""
-    cursor = reader.cursor
-    operands = reader.operands_in_parentheses()
-    cursor.expect_word("dim_numbers")
-    cursor.expect("=")
-    attributes: dict[str, Attribute] = {"dimension_numbers": parse_conv_dims(cursor)}
-    cursor.expect(",")
-    cursor.expect_word("window")
-    cursor.expect("=")
-    attributes |= _window(reader, name)
-    attributes |= _dictionary(reader)
-    results = reader.function_type(name, operands)
-    return MlirOp(name, operands, attributes, [], results, None, position)
-
-
-_WINDOW = {
-    "stride": ("window_strides", "i64"),
-    "lhs_dilate": ("lhs_dilation", "i64"),
-    "rhs_dilate": ("rhs_dilation", "i64"),
-    "reverse": ("window_reversal", "i1"),
-}
-
-
-def _window(reader: OperationReader, name: str) -> dict[str, Attribute]:
-    cursor = reader.cursor
-    cursor.expect("{")
-    found: dict[str, Attribute] = {}
-    while not cursor.accept("}"):
-        at = cursor.skip()
-        key = cursor.word("a window field or '}'")
-        cursor.expect("=")
-        if key == "pad":
-            pairs = cursor.match(_PAIRS)
-            if pairs is None:
-                cursor.expected("padding such as [[0, 1], [0, 1]]")
-            numbers = [int(n) for n in re.findall(r"-?\d+", pairs[1])]
-            found["padding"] = _dense(np.array(numbers, np.int64).reshape(-1, 2))
-        elif key == "reverse":
-            listed = parse_attribute(cursor)
-            if not isinstance(listed, tuple):
-                cursor.fail_at("reverse is a list of true and false", at, cursor.pos)
-            flags = [f.value != 0 if isinstance(f, Integer) else f is True for f in listed]
-            found["window_reversal"] = _dense(flags, "i1")
-        elif key in _WINDOW:
-            found[_WINDOW[key][0]] = _dense(cursor.ints())
-        else:
-            wanted = ", ".join(["pad", *_WINDOW])
-            message = f"unknown window field {key!r} of {name}, expected {wanted}"
-            cursor.fail_at(message, at, at + len(key))
-        if not cursor.accept(","):
-            if not cursor.accept("}"):
-                cursor.expected("',' or '}'")
-            break
-    return found
-
-
-# --- Regions -------------------------------------------------------------------------------------
-
-
-def _while(reader: OperationReader, name: str, position: int) -> MlirOp:
-    """`(%i = %0, ...) : types cond {...} do {...}`."""
-    cursor = reader.cursor
-    cursor.expect("(")
-    operands: list[MlirValue] = []
-    names: list[str] = []
-    while not cursor.accept(")"):
-        found = cursor.match(_ITER)
-        if found is None:
-            cursor.expected("an argument such as %iterArg = %0")
-        names.append(found[1])
-        operands.append(reader.operand())
-        if not cursor.accept(","):
-            cursor.expect(")")
-            break
-    types: list[MlirType] = []
-    if operands:
-        cursor.expect(":")
-        start = cursor.skip()
-        types = reader.types()
-        reader.check_operands(name, operands, types, start)
-    attributes: dict[str, Attribute] = {}
-    if cursor.accept_word("attributes"):
-        attributes = parse_dictionary(cursor)
-    regions = []
-    for word in ("cond", "do"):
-        cursor.expect_word(word)
-        # Each region has arguments of its own, under the same names.
-        arguments = [MlirValue(t, n) for n, t in zip(names, types)]
-        regions.append(reader.region(arguments=arguments))
-    results = [MlirValue(t) for t in types]
-    return MlirOp(name, operands, attributes, regions, results, None, position)
-
-
-def _reduce(reader: OperationReader, name: str, position: int) -> MlirOp:
-    """`(%a init: %b), ... applies op across dimensions = [0] : ...`, or with a reducer."""
-    cursor = reader.cursor
-    inputs: list[MlirValue] = []
-    inits: list[MlirValue] = []
-    while True:
-        cursor.expect("(")
-        inputs.append(reader.operand())
-        cursor.expect_word("init")
-        cursor.expect(":")
-        inits.append(reader.operand())
-        cursor.expect(")")
-        if not cursor.accept(","):
-            break
-    applies = cursor.match(_APPLIES)
-    if applies is None and cursor.match(_ACROSS) is None:
-        cursor.expected("'applies OP across dimensions =' or 'across dimensions ='")
-    attributes: dict[str, Attribute] = {"dimensions": _dense(cursor.ints())}
-    attributes |= _dictionary(reader)
-    operands = inputs + inits
-    results = reader.function_type(name, operands)
-    op = MlirOp(name, operands, attributes, [], results, None, position)
-    if applies is not None:
-        op.regions = [_applied(applies[1], inits, reader, applies.start(1))]
-        return op
-    cursor.expect_word("reducer")
-    op.regions = [_reducer(reader, len(inputs))]
-    return op
-
-
-def _applied(inner: str, inits: list[MlirValue], reader: OperationReader, at: int) -> MlirRegion:
-    """The region `applies` leaves out: the op on two scalars."""
-    type_ = inits[0].type
-    if len(inits) != 1:
-        reader.cursor.fail_at("'applies' reduces one array", at, at + len(inner))
-    block = MlirBlock([MlirValue(type_, "lhs"), MlirValue(type_, "rhs")])
-    op = MlirOp(inner, list(block.arguments), {}, [], [MlirValue(type_)], None, at)
-    block.operations = [op, MlirOp("stablehlo.return", op.results, {}, [], [], None, at)]
-    return MlirRegion([block])
-
-
-def _reducer(reader: OperationReader, count: int) -> MlirRegion:
-    """`(%x: t, %y: t) (%i: t, %j: t) {...}`: pairs of arguments, one pair an input."""
-    cursor = reader.cursor
-    outer = reader.values, reader.defined
-    reader.defined = []
-    firsts: list[MlirValue] = []
-    seconds: list[MlirValue] = []
-    for _ in range(count):
-        cursor.expect("(")
-        firsts.append(reader.argument())
-        cursor.expect(",")
-        seconds.append(reader.argument())
-        cursor.expect(")")
-    region = reader.region()
-    reader.leave(outer)
-    if not region.blocks:
-        region.blocks = [MlirBlock()]
-    region.blocks[0].arguments = firsts + seconds
-    return region
 
 
 # --- Other dialects ------------------------------------------------------------------------------
@@ -424,12 +215,12 @@ def _top_k(reader: OperationReader, name: str, position: int) -> MlirOp:
         cursor.expect("=")
         attributes["largest"] = parse_attribute(cursor)
     cursor.expect(")")
-    attributes |= _dictionary(reader)
+    attributes |= dictionary(reader)
     return _finish(reader, MlirOp(name, [operand], attributes, [], [], None, position))
 
 
 def _token(reader: OperationReader, name: str, position: int) -> MlirOp:
-    attributes = _dictionary(reader)
+    attributes = dictionary(reader)
     reader.cursor.expect(":")
     result = MlirValue(parse_type(reader.cursor))
     return MlirOp(name, [], attributes, [], [result], None, position)
@@ -439,7 +230,7 @@ def _cast(reader: OperationReader, name: str, position: int) -> MlirOp:
     """`builtin.unrealized_conversion_cast %a : t to u`, `tensor.cast %a : t to u`."""
     cursor = reader.cursor
     operands = reader.operands()
-    attributes = _dictionary(reader)
+    attributes = dictionary(reader)
     cursor.expect(":")
     start = cursor.skip()
     reader.check_operands(name, operands, reader.types(), start)
@@ -466,18 +257,13 @@ OWN_FORMS: dict[str, OwnForm] = {
     "stablehlo.compare": _compare,
     "stablehlo.composite": _composite,
     "stablehlo.constant": _constant,
-    "stablehlo.convolution": _convolution,
     "stablehlo.create_token": _token,
     "stablehlo.custom_call": _call,
-    "stablehlo.dot_general": _dot_general,
-    "stablehlo.dynamic_conv": _convolution,
     "stablehlo.get_tuple_element": _get_tuple_element,
     "stablehlo.partition_id": _token,
-    "stablehlo.reduce": _reduce,
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.replica_id": _token,
     "stablehlo.slice": _slice,
     "stablehlo.tuple": _tuple,
-    "stablehlo.while": _while,
     "tensor.cast": _cast,
 }

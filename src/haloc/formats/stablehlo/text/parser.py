@@ -12,7 +12,7 @@ from haloc.formats.stablehlo.mlir import (
     MlirType,
     MlirValue,
 )
-from haloc.formats.stablehlo.text import forms_sdy
+from haloc.formats.stablehlo.text import forms_contraction, forms_regions, forms_sdy
 from haloc.formats.stablehlo.text.attributes import AttributeCursor, parse_dictionary, resolve_alias
 from haloc.formats.stablehlo.text.forms import Forms
 from haloc.formats.stablehlo.text.operations import OperationReader
@@ -25,7 +25,7 @@ _RESOURCE = re.compile(r'([\w$.-]+|"[^"]*")\s*:\s*"0x([0-9A-Fa-f]*)"')
 _ARGUMENT = re.compile(r"\s*%([\w$.-]+)\s*:\s*")
 _HUGE_NUMBER = re.compile(r"\d{4000}")
 
-assert forms_sdy.OWN_FORMS  # imported for the forms it adds
+_FORMS = (forms_contraction, forms_regions, forms_sdy)  # imported for the forms they add
 
 
 def parse_mlir(text: str, filename: str = "<string>") -> MlirModule:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from haloc.formats.stablehlo.mlir import (
+    Attribute,
     SdyAxis,
     SdyDim,
     SdyManualAxes,
@@ -148,7 +149,7 @@ def _axis_ref(cursor: MlirCursor) -> SdyAxis:
     return axis
 
 
-SDY_READERS: dict[str, Callable[[MlirCursor], object]] = {
+SDY_READERS: dict[str, Callable[[MlirCursor], Attribute]] = {
     "mesh": parse_mesh,
     "sharding": parse_sdy_sharding,
     "sharding_per_value": parse_per_value,

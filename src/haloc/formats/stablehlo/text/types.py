@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 
 from haloc.formats.stablehlo.mlir import (
@@ -225,7 +226,7 @@ def resolve_type_alias(cursor: MlirCursor, name: str, start: int) -> MlirType:
     return cursor.resolved[key]  # type: ignore[return-value]
 
 
-_READERS = {
+_READERS: dict[str, Callable[[MlirCursor], MlirType]] = {
     "complex": _complex,
     "tuple": lambda cursor: Tuple(_listed(cursor, "<", ">")),
     "memref": _memref,
