@@ -33,7 +33,9 @@ def run(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="haloc fmt", description=__doc__)
-    parser.add_argument("file", metavar="FILE", help="HLO text, or '-' for stdin")
+    parser.add_argument(
+        "file", metavar="FILE", help="a program in any format haloc reads; '-' for stdin"
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write here instead of stdout")
     parser.add_argument("--no-metadata", action="store_true", help="leave out source places")
     parser.add_argument(

@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="haloc opt", description="Run passes on an HLO program.", allow_abbrev=False
     )
-    parser.add_argument("file", metavar="FILE", nargs="?", help="HLO text; '-' for stdin")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="a program in any format; '-' for stdin"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--passes", metavar="A,B", help="these passes, in order, once each")
     what.add_argument("--pipeline", choices=sorted(PIPELINES), help="a whole pipeline (cpu)")

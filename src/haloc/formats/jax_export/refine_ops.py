@@ -190,7 +190,8 @@ def _element(vector: MlirValue, index: int, op: MlirOp, parts: list[MlirOp]) -> 
 
 def _dimension_size(op: MlirOp, known: Known) -> list[MlirOp]:
     type = op.operands[0].type
-    axis = op.attributes["dimension"].value  # type: ignore[union-attr]
+    dimension: Any = op.attributes["dimension"]
+    axis: int = dimension.value
     if not isinstance(type, RankedTensor) or type.bounds or type.dims[axis] is None:
         return [op]
     result = op.results[0].type
@@ -250,9 +251,8 @@ def _approx_top_k(op: MlirOp, known: Known) -> list[MlirOp]:
 
     Operands: inputs, initial values, k and the result shapes, of which only inputs matter here.
     """
-    config = op.attributes.get("mhlo.backend_config", op.attributes.get("backend_config"))
-    assert isinstance(config, dict)
-    axis = config["reduction_dim"].value  # type: ignore[union-attr]
+    config: Any = op.attributes.get("mhlo.backend_config", op.attributes.get("backend_config"))
+    axis: int = config["reduction_dim"].value
     if "indices_of_shape_operands" in op.attributes:
         _shaped_call(op, known)
     count = len(op.results)

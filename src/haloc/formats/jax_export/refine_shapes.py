@@ -22,8 +22,8 @@ def _ints(op: MlirOp, name: str, default: int, rank: int) -> list[int]:
 
 
 def _integer(op: MlirOp, name: str, default: int = 0) -> int:
-    value = op.attributes.get(name)
-    return default if value is None else value.value  # type: ignore[union-attr]
+    value: Any = op.attributes.get(name)
+    return default if value is None else value.value
 
 
 def _field(op: MlirOp, attribute: str, name: str, default: Any = ()) -> Any:

@@ -65,6 +65,11 @@ def _ints(op: MlirOp, name: str) -> tuple[int, ...]:
     return tuple(value.array.ravel().tolist()) if isinstance(value, DenseElements) else ()
 
 
+def _number(op: MlirOp, name: str) -> int:
+    value: Any = op.attributes[name]
+    return value.value
+
+
 def _broadcast(op: MlirOp, x: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
     where = [1] * len(dims)
     for size, d in zip(x.shape, _ints(op, "broadcast_dimensions"), strict=True):
@@ -89,27 +94,29 @@ def evaluate(op: MlirOp, values: Sequence[np.ndarray], result: RankedTensor) -> 
     name = op.name
     with np.errstate(all="ignore"):
         if name == "stablehlo.constant":
-            found: Any = op.attributes["value"].array  # type: ignore[union-attr]
+            value: Any = op.attributes["value"]
+            found: Any = value.array
         elif name in _ELEMENTWISE:
             found = _ELEMENTWISE[name](*values)
         elif name == "stablehlo.compare":
-            found = _COMPARE[op.attributes["comparison_direction"].value](*values)  # type: ignore[union-attr]
+            direction: Any = op.attributes["comparison_direction"]
+            found = _COMPARE[direction.value](*values)
         elif name == "stablehlo.reshape":
             found = values[0].reshape(dims)
         elif name == "stablehlo.concatenate":
-            found = np.concatenate(values, op.attributes["dimension"].value)  # type: ignore[union-attr]
+            found = np.concatenate(values, _number(op, "dimension"))
         elif name == "stablehlo.broadcast_in_dim":
             found = _broadcast(op, values[0], dims)
         elif name == "stablehlo.slice":
             found = _slice(op, values[0])
         elif name == "stablehlo.iota":
-            axis = op.attributes["iota_dimension"].value  # type: ignore[union-attr]
+            axis = _number(op, "iota_dimension")
             shape = [1] * len(dims)
             shape[axis] = dims[axis]
             found = np.broadcast_to(np.arange(dims[axis]).reshape(shape), dims)
         else:
             return None
-    value = np.asarray(found).astype(dtype)
-    if value.shape != dims:
-        raise ValueError(f"a value of sizes {list(value.shape)} for {result}")
-    return value
+    array = np.asarray(found).astype(dtype)
+    if array.shape != dims:
+        raise ValueError(f"a value of sizes {list(array.shape)} for {result}")
+    return array

@@ -12,7 +12,7 @@ from haloc.formats.stablehlo.bytecode.container import read_container
 from haloc.formats.stablehlo.mlir import CallLocation, NameLocation
 from tests.formats.stablehlo.bytecode.programs import PROGRAMS
 from tests.formats.stablehlo.bytecode.test_trees import everything, lowered
-from tests.formats.stablehlo.bytecode.trees import artifact
+from tests.formats.stablehlo.bytecode.trees import artifact, plain_bytecode
 
 SLOW_S = 1.0
 
@@ -21,7 +21,8 @@ SLOW_S = 1.0
 def inputs() -> list[bytes]:
     module = lowered(everything, jnp.ones((3, 3)), jnp.ones((3, 3)))
     found = [artifact(module, v) for v in ("0.9.0", "0.11.0", "0.14.0", "1.17.0")]
-    return found + [artifact(PROGRAMS[n]) for n in ("constants", "quantized", "custom_call")]
+    found += [artifact(PROGRAMS[n]) for n in ("constants", "quantized", "custom_call", "mesh_axes")]
+    return [*found, plain_bytecode(module)]
 
 
 def mutate(data: bytes, inputs: list[bytes], rng: random.Random) -> bytes:

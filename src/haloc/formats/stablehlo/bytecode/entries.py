@@ -30,6 +30,7 @@ ABSENT: Final = Absent()
 
 UNKNOWN_LOCATION: Final = None
 
+Kinds: TypeAlias = type | tuple[type, ...]
 Decoder: TypeAlias = Callable[[ByteCursor, "Entries"], Any]
 
 _NESTED_LOCATIONS = {10, 12, 13, 14}  # builtin codes of locations that hold locations
@@ -144,7 +145,7 @@ class Entries:
             cursor.fail(f"string {number}, but there are {len(strings)} strings")
         return strings[number].decode("utf-8", "surrogateescape")
 
-    def read_a(self, cursor: ByteCursor, kind: type | tuple[type, ...], what: str) -> Any:
+    def read_a(self, cursor: ByteCursor, kind: Kinds, what: str) -> Any:
         """An attribute that must be of one Python type."""
         start = cursor.pos
         value = self.read_attribute(cursor)

@@ -67,7 +67,7 @@ def _integer(cursor: ByteCursor, entries: Entries) -> Integer:
 
 
 def _alias(cursor: ByteCursor, entries: Entries) -> Struct:
-    fields = {
+    fields: dict[str, Any] = {
         "output_tuple_indices": cursor.signed_list("output_tuple_indices"),
         "operand_index": cursor.svarint("an operand_index"),
         "operand_tuple_indices": cursor.signed_list("operand_tuple_indices"),
