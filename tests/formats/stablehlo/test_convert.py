@@ -326,3 +326,29 @@ def test_bounded_dynamic_shapes():
         "tensor<?xf32, #stablehlo.bounds<4>>",
     )
     assert str(parse_stablehlo(text).entry.root.shape) == "f32[<=4]{0}"
+
+
+def test_approximate_top_k_is_exact():
+    x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
+    for keep in (True, False):
+        lowered = jax.jit(lambda v, k=keep: jax.lax.approx_max_k(v, 4, aggregate_to_topk=k)).lower(
+            x
+        )
+        values, indices = interpreter.run(read(lowered.as_text()), [x])
+        wanted = -np.sort(-x, axis=1)[:, : values.shape[1]]
+        np.testing.assert_array_equal(values, wanted)
+        np.testing.assert_array_equal(np.take_along_axis(x, indices, 1), wanted)
+
+
+def test_numbers_in_backend_configs():
+    numbers = "a = 0.949999988 : f32, b = 0.1 : f64, e = 0.123456789 : f32, d = 1.0 : f32"
+    config = "{c = 0x7F800000 : f32, " + numbers + "}"
+    text = body(
+        f"%0 = stablehlo.custom_call @f(%a) {{backend_config = {config}}} "
+        ": (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>"
+    )
+    (call,) = parse_stablehlo(text).instructions("custom-call")
+    assert call.backend_config == (
+        "{a = 9.500000e-01 : f32, b = 1.000000e-01 : f64, c = 0x7F800000 : f32, "
+        "d = 1.000000e+00 : f32, e = 0.123456789 : f32}"
+    )

@@ -16,7 +16,7 @@ from haloc.formats.stablehlo.convert.metadata import location_name
 from haloc.formats.stablehlo.convert.printing import attribute_text, dictionary_text
 from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.convert.sharding import annotate
-from haloc.formats.stablehlo.mlir import Attribute, MlirOp, Struct, SymbolRef
+from haloc.formats.stablehlo.mlir import Attribute, Integer, MlirOp, Struct, SymbolRef
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Layout, Shape, tuple_shape
 
@@ -165,6 +165,35 @@ def _backend_config(op: MlirOp) -> str:
     return ""
 
 
+def _approximate_top_k(scope: Scope, op: MlirOp) -> None:
+    """Done exactly: sorted by the comparator, as much of it as the result holds.
+
+    Operands are the arrays, then the values that stand for nothing.
+    """
+    name = scope.name
+    config = op.attributes.get("mhlo.backend_config")
+    called = op.attributes.get("called_computations")
+    dim = config.get("reduction_dim") if isinstance(config, dict) else None
+    compare = called[0] if isinstance(called, tuple) and called else None
+    if not isinstance(dim, Integer) or not isinstance(compare, SymbolRef):
+        reading.fail(op, "ApproxTopK needs reduction_dim in mhlo.backend_config and a comparator")
+    computation = function(scope, op, compare.name)
+    scope.name = name
+    arrays = scope.operands(op)[: len(op.results)]
+    axis = dim.value
+    shapes = [a.shape for a in arrays]
+    if not shapes or not all(-s.rank <= axis < s.rank for s in shapes):
+        reading.fail(op, f"ApproxTopK: the operands have no dimension {axis}")
+    axis %= shapes[0].rank
+    whole = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
+    made = scope.add("sort", whole, arrays, dimensions=axis, to_apply=computation)
+    ordered = [made] if len(shapes) == 1 else scope.elements(made)
+    for result, one in zip(op.results, ordered):
+        shape = shape_of(result.type)
+        ranges = tuple((0, n, 1) for n in shape.dims)
+        scope.values[result] = scope.add("slice", shape, (one,), slice=ranges)
+
+
 @converts("stablehlo.custom_call")
 def _custom_call(scope: Scope, op: MlirOp) -> None:
     target = reading.text(op, "call_target_name")
@@ -175,6 +204,9 @@ def _custom_call(scope: Scope, op: MlirOp) -> None:
         attributes = inner if isinstance(inner, dict) else {}
         native = MlirOp(chlo, op.operands, attributes, [], op.results, op.location, op.position)
         scope.convert(native)
+        return
+    if target == "ApproxTopK":
+        _approximate_top_k(scope, op)
         return
     operands = scope.operands(op)
     attrs: dict[str, Any] = {"custom_call_target": target}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
+from haloc.formats.stablehlo.element_types import numpy_of
 from haloc.formats.stablehlo.mlir import (
     Attribute,
     DenseElements,
@@ -44,7 +47,7 @@ def attribute_text(value: Attribute) -> str:
     if isinstance(value, Integer):
         return f"{value.value} : {value.type}"
     if isinstance(value, Float):
-        return f"{value.value:.6e} : {value.type}"
+        return f"{_number_text(value)} : {value.type}"
     if isinstance(value, Unit):
         return "unit"
     if isinstance(value, SymbolRef):
@@ -59,6 +62,19 @@ def attribute_text(value: Attribute) -> str:
         fields = ", ".join(f"{k} = {_plain_text(v)}" for k, v in value.fields.items())
         return f"#{value.name}<{fields}>"
     return sdy_text(value)
+
+
+def _number_text(value: Float) -> str:
+    """Six digits where they say it all; bits where there are no digits."""
+    short = f"{value.value:.6e}"
+    dtype = numpy_of(value.type) or np.dtype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        exact = np.float64(value.value).astype(dtype)
+        if not np.isfinite(value.value):
+            return f"0x{exact.view(f'u{dtype.itemsize}'):0{2 * dtype.itemsize}X}"
+        if np.float64(float(short)).astype(dtype) == exact:
+            return short
+    return f"{value.value:.{9 if dtype.itemsize <= 4 else 17}g}"
 
 
 def dictionary_text(value: dict[str, Attribute]) -> str:
