@@ -352,3 +352,37 @@ def test_numbers_in_backend_configs():
         "{a = 9.500000e-01 : f32, b = 1.000000e-01 : f64, c = 0x7F800000 : f32, "
         "d = 1.000000e+00 : f32, e = 0.123456789 : f32}"
     )
+
+
+MANUAL = """
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @main(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@m, [{"x"}, {}]>]
+      out_shardings=[<@m, [{"x"}, {}]>] manual_axes={"x", "y"} (%b: tensor<4x4xf32>) {
+    %1 = stablehlo.negate %b : tensor<4x4xf32>
+    sdy.return %1 : tensor<4x4xf32>
+  } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+"""
+
+
+def test_manual_computation_over_several_devices_is_cut_and_joined():
+    module = read(MANUAL)
+    found = [
+        (i.attrs.get("custom_call_target", i.opcode), i.shape.dims, str(i.sharding))
+        for i in module.entry.instructions[1:]
+    ]
+    over_x = "{mesh['x'=2,'y'=2], [{'x'}, {}]}"
+    assert found == [
+        ("Sharding", (8, 4), over_x),
+        ("SPMDFullToShardShape", (4, 4), "{manual}"),
+        ("negate", (4, 4), "None"),
+        ("Sharding", (4, 4), "{manual}"),
+        ("SPMDShardToFullShape", (8, 4), over_x),
+    ]
+
+
+def test_manual_computation_over_some_axes_is_refused():
+    with pytest.raises(UnimplementedError, match="manual over some axes only: y is left"):
+        parse_stablehlo(MANUAL.replace('manual_axes={"x", "y"}', 'manual_axes={"x"}'))

@@ -9,17 +9,22 @@ from haloc.errors import InvalidArgumentError
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Program, Scope, converts, result_shape
 from haloc.formats.stablehlo.convert.printing import attribute_text
+from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.mlir import (
     Attribute,
+    MlirBlock,
     MlirOp,
     SdyAxis,
+    SdyManualAxes,
     SdyMesh,
     SdyPerValue,
     SdySharding,
     SymbolRef,
 )
 from haloc.ir.module import HloComputation, HloInstruction
+from haloc.ir.shape import Shape
 from haloc.ir.sharding import (
+    MANUAL,
     REPLICATED,
     AxisRef,
     DimSharding,
@@ -125,7 +130,7 @@ def annotate_results(
         entry.root.sharding = tuple_sharding(*filled)
         return
     root = entry.root
-    if root.opcode == "parameter" or root.sharding is not None:
+    if root.opcode == "parameter" or root.sharding not in (None, filled[0]):
         # It has a sharding of its own, which may be another one.
         root = entry.add(HloInstruction("copy", root.shape, (root,)))
         entry.root = root
@@ -161,19 +166,86 @@ def _group(scope: Scope, op: MlirOp) -> list[HloInstruction]:
     return []
 
 
-@converts("sdy.manual_computation", "sdy.named_computation")
+@converts("sdy.named_computation")
+def _named_computation(scope: Scope, op: MlirOp) -> list[HloInstruction]:
+    """Its body, in place."""
+    return _inlined(scope, op, scope.operands(op))
+
+
+@converts("sdy.manual_computation")
 def _manual_computation(scope: Scope, op: MlirOp) -> list[HloInstruction]:
-    """Over one device the body is the whole program; more devices need the partitioner."""
-    body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
-    if body is None or not body.operations:
-        reading.fail(op, "it has no body")
+    """The body sees one device's part of each operand: XLA's custom calls cut it out and put the
+    results together. Where parts and wholes have one shape the mesh is one device."""
+    body = _body(op)
     operands = scope.operands(op)
     if len(operands) != len(body.arguments):
         reading.fail(op, f"its body has {len(body.arguments)} arguments, given {len(operands)}")
-    for argument, operand in zip(body.arguments, operands):
-        if argument.type != op.operands[body.arguments.index(argument)].type:
-            reading.unimplemented(op, "a mesh of several devices: haloc does not partition yet")
-        scope.values[argument] = operand
+    locals_ = [shape_of(a.type) for a in body.arguments]
+    before, after = reading.get(op, "in_shardings"), reading.get(op, "out_shardings")
+    if not isinstance(before, SdyPerValue) or not isinstance(after, SdyPerValue):
+        reading.fail(op, "in_shardings and out_shardings must be #sdy.sharding_per_value<...>")
+    if len(before.shardings) != len(operands) or len(after.shardings) != len(op.results):
+        reading.fail(op, "in_shardings and out_shardings must have one entry an operand and result")
+    if not _covers_several_devices(scope, op, (*before.shardings, *after.shardings)):
+        return _inlined(scope, op, operands)
+    name, metadata = scope.name, scope.metadata
+    parts = []
+    for operand, shape, sharding in zip(operands, locals_, before.shardings):
+        whole = _call(scope, "Sharding", operand.shape, operand)
+        whole.sharding = hlo_sharding(scope.program, sharding)
+        part = _call(scope, "SPMDFullToShardShape", shape, whole)
+        part.sharding = MANUAL
+        parts.append(part)
+    results = []
+    inner = _inlined(scope, op, parts)
+    scope.name, scope.metadata = name, metadata
+    for value, result, sharding in zip(inner, op.results, after.shardings):
+        part = _call(scope, "Sharding", value.shape, value)
+        part.sharding = MANUAL
+        whole = _call(scope, "SPMDShardToFullShape", shape_of(result.type), part)
+        whole.sharding = hlo_sharding(scope.program, sharding)
+        results.append(whole)
+    return results
+
+
+def _covers_several_devices(scope: Scope, op: MlirOp, shardings: tuple[SdySharding, ...]) -> bool:
+    """Whether the mesh has more than one device; all its axes must be manual then."""
+    manual = reading.get(op, "manual_axes")
+    names = set(manual.names) if isinstance(manual, SdyManualAxes) else set()
+    several = False
+    for sharding in shardings:
+        mesh: Any = sharding.mesh
+        mesh = scope.program.meshes.get(mesh.name) if isinstance(mesh, SymbolRef) else mesh
+        if not isinstance(mesh, SdyMesh):
+            reading.fail(op, "a sharding names a mesh that the module does not have")
+        large = {name for name, size in mesh.axes if size > 1}
+        several = several or bool(large)
+        if large - names:
+            left = ", ".join(sorted(large - names))
+            reading.unimplemented(op, f"manual over some axes only: {left} is left to propagation")
+    return several
+
+
+def _call(scope: Scope, target: str, shape: Shape, operand: HloInstruction) -> HloInstruction:
+    return scope.add("custom-call", shape, (operand,), custom_call_target=target)
+
+
+def _body(op: MlirOp) -> MlirBlock:
+    body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
+    if body is None or not body.operations:
+        reading.fail(op, "it has no body")
+    return body
+
+
+def _inlined(scope: Scope, op: MlirOp, arguments: list[HloInstruction]) -> list[HloInstruction]:
+    """The values that the op's body returns, computed in this computation."""
+    body = _body(op)
+    for argument, value in zip(body.arguments, arguments):
+        if shape_of(argument.type).dims != value.shape.dims:
+            reading.fail(
+                op, f"its argument %{argument.name} is {argument.type}, given {value.shape}"
+            )
+        scope.values[argument] = value
     for inner in body.operations[:-1]:
         scope.convert(inner)
     return [scope.value(o) for o in body.operations[-1].operands]
