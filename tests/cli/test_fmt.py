@@ -7,6 +7,7 @@ import pytest
 
 from haloc.cli.fmt import run
 from haloc.cli.main import main
+from haloc.formats.hlo_proto import serialize_hlo_module
 from haloc.formats.hlo_text import parse_module, to_text
 
 SOURCE = (
@@ -74,3 +75,10 @@ def test_an_error_names_the_file(tmp_path, capsys):
 def test_a_missing_file_is_an_error(tmp_path, capsys):
     assert main(["fmt", str(tmp_path / "none.hlo")]) == 1
     assert "none.hlo" in capsys.readouterr().err
+
+
+def test_other_formats_are_printed_as_hlo_text(tmp_path, capsys):
+    text = "HloModule m\n\nENTRY e (x: f32[3]) -> f32[3] {\n  ROOT x = f32[3]{0} parameter(0)\n}\n"
+    (tmp_path / "m.pb").write_bytes(serialize_hlo_module(parse_module(text)))
+    assert run([str(tmp_path / "m.pb")]) == 0
+    assert "ROOT x = f32[3]{0} parameter(0)" in capsys.readouterr().out

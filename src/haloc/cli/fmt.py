@@ -1,4 +1,4 @@
-"""`haloc fmt`: print an HLO program in its canonical form."""
+"""`haloc fmt`: print a program in any format as HLO text in its canonical form."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from haloc.formats.hlo_text import PrintOptions, parse_module, to_text
+from haloc.formats.sniff import Format, detect_format, load_module
+from haloc.ir.module import HloModule
 
 
 def run(argv: Sequence[str]) -> int:
     """The exit code: 0 done, 1 when `--check` finds a file that is not in canonical form."""
     options = _parser().parse_args(argv)
-    source = _read(options.file)
+    source = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
     name = "<stdin>" if options.file == "-" else options.file
-    text = to_text(parse_module(source, name), _print_options(options))
+    text = to_text(_module(source, name), _print_options(options))
     if options.check:
-        if text == source:
+        if text.encode("utf-8", "surrogateescape") == source:
             return 0
         print(
             f"{name}: not in canonical form; `haloc fmt {options.file}` prints it", file=sys.stderr
@@ -55,6 +57,8 @@ def _print_options(options: argparse.Namespace) -> PrintOptions:
     return replace(chosen, print_percent=options.percent)
 
 
-def _read(name: str) -> str:
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    return data.decode("utf-8", "surrogateescape")
+def _module(source: bytes, name: str) -> HloModule:
+    """HLO text may hold bytes that are not UTF-8, in strings: they are printed as they came."""
+    if detect_format(source) in (Format.HLO_TEXT, Format.UNKNOWN):
+        return parse_module(source.decode("utf-8", "surrogateescape"), name)
+    return load_module(source, name)
