@@ -8,6 +8,7 @@ left tells whether neighbouring lanes read neighbouring elements.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
 from haloc.codegen.builder import Builder, Reg, Region, const, vector
@@ -147,6 +148,14 @@ class IndexSpace:
 
     def lanes(self) -> Affine:
         return Affine(self, 0, {self.lane: 1} if self.width > 1 else {})
+
+    def unravel(self, number: Affine, sizes: Sequence[int]) -> list[Affine]:
+        """The index of element `number` of an array of dimensions `sizes`."""
+        at: list[Affine] = []
+        for size in reversed(sizes):
+            at.insert(0, number % size)
+            number = number // size
+        return at
 
     # --- Division -------------------------------------------------------------------------------
 

@@ -52,6 +52,16 @@ class Kernel:
     library: Mapping[str, str] = field(default_factory=dict)
 
 
+def joined(first: Kernel, second: Kernel) -> Kernel:
+    """Two kernels on the same buffers, without scratch, as one: run one after the other."""
+    return Kernel(
+        first.text + second.text,
+        first.phases + second.phases,
+        tuple(dict.fromkeys(first.declares + second.declares)),
+        library={**first.library, **second.library},
+    )
+
+
 KernelEmitter = Callable[[HloInstruction, Target], Kernel]
 
 KERNELS: dict[str, KernelEmitter] = {}

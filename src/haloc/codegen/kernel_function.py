@@ -9,6 +9,7 @@ from math import prod
 from haloc.codegen.builder import Builder, Reg
 from haloc.codegen.elemental import Buffer, Elements, ElementScalar
 from haloc.codegen.index import Affine
+from haloc.codegen.kernel import Kernel, Phase
 from haloc.codegen.target import Target
 from haloc.ir.module import HloInstruction
 
@@ -51,14 +52,11 @@ class KernelFunction:
     def each_unit(self, sizes: Sequence[int]) -> Iterator[list[Affine]]:
         """A loop over the units, each one index of an array of dimensions `sizes`."""
         with self.builder.loop(*self.units) as loop:
-            unit = self.space.atom(0, prod(sizes) - 1, loop.index)
-            at: list[Affine] = []
-            for n in reversed(sizes):
-                at.insert(0, unit % n)
-                unit = unit // n
-            yield at
+            yield self.space.unravel(self.space.atom(0, prod(sizes) - 1, loop.index), sizes)
 
-    def text(self, symbol: str) -> str:
-        """The finished function."""
+    def kernel(self, phase: Phase) -> Kernel:
+        """The finished function as a kernel of one phase."""
         pointers = [Reg(b.base.ref, "ptr") for b in self.buffers]
-        return self.builder.function(symbol, [*pointers, Reg("%scratch", "ptr"), *self.units])
+        parameters = [*pointers, Reg("%scratch", "ptr"), *self.units]
+        text = self.builder.function(phase.symbol, parameters)
+        return Kernel(text, (phase,), tuple(self.builder.declares), library=self.builder.library)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from haloc.codegen.access import Access, find_access
-from haloc.codegen.builder import Builder, Reg
+from haloc.codegen.builder import Builder, Reg, i64
 from haloc.codegen.elemental import Buffer, Elements, ElementScalar
 from haloc.codegen.index import Affine
-from haloc.codegen.kernel import PREFIX, Kernel, Phase
+from haloc.codegen.kernel import PREFIX, Kernel, Phase, joined
 from haloc.codegen.reduction import register_bytes
 from haloc.codegen.scalar import LlvmValue
 from haloc.codegen.target import Target
@@ -143,8 +143,7 @@ class LoopKernel:
             builder = elements.builder
             begin = builder.op("i64", f"mul nsw i64 {{0}}, {block}", units[0])
             end = builder.op("i64", f"mul nsw i64 {{0}}, {block}", units[1])
-            builder.declare("declare i64 @llvm.smin.i64(i64, i64)")
-            end = builder.op("i64", f"call i64 @llvm.smin.i64(i64 {{0}}, i64 {main})", end)
+            end = builder.intrinsic("smin", "i64", end, i64(main))
             elements.space.set_width(width)
             with builder.loop(begin, end, width) as loop:
                 i = elements.space.atom(0, main - width, loop.index, width)
@@ -157,7 +156,7 @@ class LoopKernel:
         if main == n:
             return kernel
         tail = self._function(rest, [Phase(f"{PREFIX}.tail")])
-        return _joined(kernel, tail)
+        return joined(kernel, tail)
 
     def _outer_parallel(self, plan: Plan) -> Kernel:
         """Units are indices of the outer groups (tiles of one, when an operand is transposed)."""
@@ -169,11 +168,7 @@ class LoopKernel:
         def body(elements: Elements, outputs: list[Buffer], units: tuple[Reg, Reg]) -> None:
             space = elements.space
             with elements.builder.loop(*units) as loop:
-                unit = space.atom(0, extent - 1, loop.index)
-                at: list[Affine] = []
-                for size in reversed(outer):
-                    at.insert(0, unit % size)
-                    unit = unit // size
+                at = space.unravel(space.atom(0, extent - 1, loop.index), outer)
                 if tiled is not None and plan.width > 1:
                     self._tile(plan, elements, outputs, at, tiled)
                 else:
@@ -206,8 +201,7 @@ class LoopKernel:
         rows = plan.sizes[tiled]
         first = space.register(at[tiled] * TRANSPOSE_TILE)
         last = builder.op("i64", f"add nsw i64 {{0}}, {TRANSPOSE_TILE}", first)
-        builder.declare("declare i64 @llvm.smin.i64(i64, i64)")
-        last = builder.op("i64", f"call i64 @llvm.smin.i64(i64 {{0}}, i64 {rows})", last)
+        last = builder.intrinsic("smin", "i64", last, i64(rows))
 
         def column(j: Affine, mask: LlvmValue | None) -> None:
             with builder.loop(first, last) as loop:
@@ -310,13 +304,3 @@ class LoopKernel:
         parameters = [*pointers, Reg("%scratch", "ptr"), *units]
         text = builder.function(phases[0].symbol, parameters)
         return Kernel(text, tuple(phases), tuple(builder.declares), library=builder.library)
-
-
-def _joined(first: Kernel, second: Kernel) -> Kernel:
-    """Two kernels on the same buffers as one, run one after the other."""
-    return Kernel(
-        first.text + second.text,
-        first.phases + second.phases,
-        tuple(dict.fromkeys(first.declares + second.declares)),
-        library={**first.library, **second.library},
-    )

@@ -15,7 +15,6 @@ from haloc.codegen.loops import emit_loop_kernel
 from haloc.codegen.reduction import (
     carry_value,
     combiner,
-    from_registers,
     register_bytes,
     registers,
 )
@@ -89,10 +88,7 @@ class _Scan:
                 mask = self.scalar.index_in_range(at[-1], 0, self.dims[-1])
             self._line(at, mask)
         cost_ns = 2.0 * len(self.results) * prod(self.dims) / self.width / extent
-        phase = Phase(f"{PREFIX}.run", extent, cost_ns)
-        text = self.function.text(phase.symbol)
-        builder = self.builder
-        return Kernel(text, (phase,), tuple(builder.declares), library=builder.library)
+        return self.function.kernel(Phase(f"{PREFIX}.run", extent, cost_ns))
 
     def _line(self, at: list[Affine], mask: LlvmValue | None) -> None:
         """All results along dimension `d`, at the other dimensions' indices `at`."""
@@ -121,4 +117,3 @@ class _Scan:
                 value = scalar.convert(value, out.shape.dtype)
                 elements.store(value, out, tuple(index), mask)
             loop.next(*(r for v in after for r in registers(v)))
-            from_registers(after, loop.results())

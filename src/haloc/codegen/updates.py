@@ -5,12 +5,13 @@ Their results start out as copies of operands (`Kernel.updates`), or in place of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from haloc.codegen.builder import Reg
 from haloc.codegen.elemental import Buffer, Elements, emit_region
 from haloc.codegen.index import Affine
-from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
+from haloc.codegen.kernel import PREFIX, Kernel, Phase, joined, kernel_for
 from haloc.codegen.kernel_function import KernelFunction
 from haloc.codegen.loops import LoopKernel
 from haloc.codegen.reduction import register_bytes
@@ -20,6 +21,7 @@ from haloc.codegen.windows import over_window, window_element
 from haloc.ir.dtype import PRED, S64
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
+from haloc.ops.attrs import WindowDim
 from haloc.ops.table import attr
 
 
@@ -57,14 +59,7 @@ class UpdateKernel(LoopKernel):
         )
         pointwise = self.updated in kernel.in_place
         in_place = (self.updated,) if pointwise or not read else ()
-        return Kernel(
-            kernel.text,
-            kernel.phases,
-            kernel.declares,
-            in_place=in_place,
-            updates=(self.updated,),
-            library=kernel.library,
-        )
+        return replace(kernel, in_place=in_place, updates=(self.updated,))
 
 
 @kernel_for("dynamic-update-slice")
@@ -77,19 +72,11 @@ def emit_scatter(instruction: HloInstruction, target: Target) -> Kernel:
     """One thread takes the updates in order, which makes the result independent of threads."""
     count = len(instruction.operands) // 2
     updates = tuple(range(count))
-    phase = Phase(f"{PREFIX}.run")
     function = KernelFunction(instruction, target)
     if prod(instruction.operands[-1].shape.dims):
         _Scatter(instruction, function, target).emit()
-    text = function.text(phase.symbol)
-    return Kernel(
-        text,
-        (phase,),
-        tuple(function.builder.declares),
-        in_place=updates,
-        updates=updates,
-        library=function.builder.library,
-    )
+    kernel = function.kernel(Phase(f"{PREFIX}.run"))
+    return replace(kernel, in_place=updates, updates=updates)
 
 
 class _Scatter:
@@ -242,26 +229,19 @@ def emit_select_and_scatter(instruction: HloInstruction, target: Target) -> Kern
         with fill.nest([n]) as (i,):
             value = fill.elements.element(init, ())
             fill.elements.store(value, Buffer(fill.results[0].base, Shape(value.dtype, (n,))), (i,))
-    phases = [Phase(f"{PREFIX}.fill")]
-    text = fill.text(phases[0].symbol)
+    kernel = fill.kernel(Phase(f"{PREFIX}.fill"))
+    if not n or not source.shape.element_count:
+        return kernel
     f = KernelFunction(instruction, target)
-    if n and source.shape.element_count:
-        free = 0
-        while free < len(window) and window[free] == type(window[free])(1):
-            free += 1
-        extent = prod(source.shape.dims[:free])
-        cost = 2.0 * source.shape.element_count * prod(w.size for w in window) / extent
-        phases.append(Phase(f"{PREFIX}.scatter", extent, cost))
-        dims = source.shape.dims
-        with f.each_unit(dims[:free]) as outer, f.nest(dims[free:]) as inner:
-            _select_one(f, instruction, (*outer, *inner))
-        text += f.text(phases[1].symbol)
-    return Kernel(
-        text,
-        tuple(phases),
-        tuple(dict.fromkeys([*fill.builder.declares, *f.builder.declares])),
-        library={**fill.builder.library, **f.builder.library},
-    )
+    free = 0
+    while free < len(window) and window[free] == WindowDim(1):
+        free += 1
+    dims = source.shape.dims
+    extent = prod(dims[:free])
+    cost = 2.0 * source.shape.element_count * prod(w.size for w in window) / extent
+    with f.each_unit(dims[:free]) as outer, f.nest(dims[free:]) as inner:
+        _select_one(f, instruction, (*outer, *inner))
+    return joined(kernel, f.kernel(Phase(f"{PREFIX}.scatter", extent, cost)))
 
 
 def _select_one(f: KernelFunction, instruction: HloInstruction, at: tuple[Affine, ...]) -> None:

@@ -158,6 +158,12 @@ class HloInstruction:
         self.replace_uses_with(new)
         return new
 
+    def copy_on(self, operands: Iterable[HloInstruction]) -> HloInstruction:
+        """The same operation on other operands, annotations included, in no computation yet."""
+        copy = HloInstruction(self.opcode, self.shape, operands, dict(self.attrs))
+        copy_annotations(self, copy)
+        return copy
+
     def __repr__(self) -> str:
         operands = ", ".join(o.name for o in self.operands)
         return f"<{self.name} = {self.shape} {self.opcode}({operands})>"
@@ -273,11 +279,8 @@ class HloComputation:
         copy = HloComputation(name)
         (module or self.module)._adopt(copy)  # type: ignore[union-attr]
         mapping: dict[HloInstruction, HloInstruction] = {}
-        for old in self._instructions:
-            new = HloInstruction(
-                old.opcode, old.shape, (mapping[o] for o in old.operands), dict(old.attrs)
-            )
-            copy_annotations(old, new)
+        for old in self.instructions:
+            new = old.copy_on(mapping[o] for o in old.operands)
             new.control_predecessors = tuple(mapping[p] for p in old.control_predecessors)
             mapping[old] = copy.add(new, name=old.name)
         copy.root = mapping[self.root]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from haloc.analysis.call_graph import callers
-from haloc.ir.module import HloComputation, HloInstruction, HloModule, copy_annotations
+from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.passes.driver import hlo_pass
 
 
@@ -46,10 +46,7 @@ def inline(call: HloInstruction, callee: HloComputation) -> HloInstruction:
         if "parameter_number" in old.attrs:
             copies[old] = call.operands[old.attrs["parameter_number"]]
             continue
-        new = HloInstruction(
-            old.opcode, old.shape, [copies[o] for o in old.operands], {**old.attrs}
-        )
-        copy_annotations(old, new)
+        new = old.copy_on(copies[o] for o in old.operands)
         new.control_predecessors = tuple(copies[p] for p in old.control_predecessors)
         copies[old] = computation.add(new, name=old.name, before=call)
     result = copies[callee.root]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from haloc.ir.module import HloComputation, HloInstruction, copy_annotations
+from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import tuple_shape
 from haloc.passes.fusion_group import Group, is_loop, is_reshape, is_scalar_constant
 
@@ -84,10 +84,7 @@ def _make_fusion(
             if operand not in inside and operand not in copies:
                 copies[operand] = _parameter(fused, operand, len(inputs))
                 inputs.append(operand)
-        copy = HloInstruction(
-            member.opcode, member.shape, [copies[o] for o in member.operands], dict(member.attrs)
-        )
-        copy_annotations(member, copy)
+        copy = member.copy_on(copies[o] for o in member.operands)
         copies[member] = fused.add(copy, name=member.name)
     results = [copies[root] for root in roots]
     many = len(results) > 1

@@ -11,7 +11,7 @@ from math import prod
 
 from haloc.analysis.call_graph import sequenced_computations
 from haloc.analysis.reducers import is_repeatable
-from haloc.ir.module import HloComputation, HloInstruction, HloModule, copy_annotations
+from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ops.table import Elementwise, attr, op
 from haloc.passes.driver import hlo_pass
 from haloc.passes.fusion_group import (
@@ -224,10 +224,7 @@ def _copy(
         members = (i for i in source.instructions if i.opcode != "parameter")
     last = producer
     for member in members:
-        new = HloInstruction(
-            member.opcode, member.shape, [copies[o] for o in member.operands], dict(member.attrs)
-        )
-        copy_annotations(member, new)
+        new = member.copy_on(copies[o] for o in member.operands)
         copies[member] = body.add(new, name=member.name)
         last = member
     return copies[last if source is None else source.root]

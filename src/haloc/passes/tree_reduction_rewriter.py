@@ -7,7 +7,8 @@ from math import prod
 
 from haloc.analysis.reducers import is_repeatable
 from haloc.ir.module import HloInstruction, HloModule
-from haloc.ir.shape import Shape, tuple_shape
+from haloc.ir.shape import tuple_shape
+from haloc.ops.expand import Beside
 from haloc.ops.table import attr
 from haloc.passes.driver import hlo_pass
 
@@ -44,14 +45,14 @@ def _split(reduce: HloInstruction, parts: int) -> bool:
     inits = reduce.operands[len(inputs) :]
     split = (*dims[:at], count, dims[at] // count, *dims[at + 1 :])
     inner = [d + (d >= at) for d in reduced]
-    inner = [at + 1 if d == at + 1 else d for d in inner]
-    reshaped = [_add(reduce, "reshape", x.shape.with_dims(split), [x]) for x in inputs]
+    beside = Beside(reduce)
+    reshaped = [beside.add("reshape", x.shape.with_dims(split), [x]) for x in inputs]
     kept = tuple(n for d, n in enumerate(split) if d not in inner)
     partial = _reduce_like(reduce, reshaped, inits, inner, kept)
     values: list[HloInstruction] = [partial]
     if reduce.shape.is_tuple:
         values = [
-            _add(reduce, "get-tuple-element", shape, [partial], index=k)
+            beside.add("get-tuple-element", shape, [partial], index=k)
             for k, shape in enumerate(partial.shape.elements)
         ]
     position = sum(d not in inner for d in range(at))
@@ -76,23 +77,10 @@ def _reduce_like(
 ) -> HloInstruction:
     shapes = [i.shape.with_dims(dims) for i in inits]
     shape = tuple_shape(*shapes) if reduce.shape.is_tuple else shapes[0]
-    return _add(
-        reduce,
+    return Beside(reduce).add(
         "reduce",
         shape,
         [*inputs, *inits],
         dimensions=tuple(dimensions),
         to_apply=reduce.attrs["to_apply"],
     )
-
-
-def _add(
-    beside: HloInstruction,
-    opcode: str,
-    shape: Shape,
-    operands: Iterable[HloInstruction],
-    **attrs: object,
-) -> HloInstruction:
-    new = HloInstruction(opcode, shape, operands, attrs)
-    new.metadata = beside.metadata
-    return beside.computation.add(new, name=beside.name, before=beside)
