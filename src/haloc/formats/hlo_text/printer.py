@@ -187,6 +187,12 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
     return ", ".join(parts)
 
 
+def attribute_texts(instruction: HloInstruction) -> list[str]:
+    """`key=value` for each attribute of the instruction's own that is printed."""
+    _, attrs, row_attrs = _spoken(instruction)
+    return [text for attr in row_attrs if (text := _attr_text(attr, attrs, ""))]
+
+
 @lru_cache(maxsize=4096)
 def _shape_text(shape: Shape, include_layout: bool) -> str:
     """Modules have few shapes, and some (the tuples of loops) are long."""
