@@ -24,9 +24,17 @@ class HloError(RuntimeError):
 
     code = "UNKNOWN"
 
-    def __init__(self, message: str):
+    def __init__(self, message: str, code: str = ""):
+        """code: for a status code that has no class of its own."""
+        if code:
+            self.code = code
         self.message = message
         super().__init__(f"{self.code}: {message}")
+
+    @property
+    def status(self) -> int:
+        """The status code's number, as native code passes it."""
+        return STATUS_CODES.index(self.code)
 
 
 class InvalidArgumentError(HloError):
@@ -73,3 +81,43 @@ class InternalError(HloError):
 
     def __init__(self, message: str):
         super().__init__(f"{message} (this is a bug in haloc)")
+
+
+STATUS_CODES = (
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)
+"""absl's status codes, by number."""
+
+_CLASSES = (
+    InvalidArgumentError,
+    NotFoundError,
+    FailedPreconditionError,
+    UnimplementedError,
+    ResourceExhaustedError,
+    DeadlineExceededError,
+)
+
+
+def error_of_status(status: int, message: str) -> HloError:
+    """The error of an absl status code other than 0; a number that is none is UNKNOWN."""
+    code = STATUS_CODES[status] if 0 < status < len(STATUS_CODES) else "UNKNOWN"
+    for kind in _CLASSES:
+        if kind.code == code:
+            return kind(message)
+    return HloError(message, code)

@@ -21,11 +21,15 @@ class Phase:
     the leaf buffers of the operands, in order, then those of the result; [begin, end) is the range
     of units to do. How units are dealt out to threads never changes the result.
     unit_cost_ns: estimated time of a unit, from which the sequencer chooses the grain.
+    can_fail: the signature is i32 @symbol(ptr b0, ..., ptr bn, ptr scratch, ptr run) instead, with
+    the run's context (`haloc.cpu.run_context`). It is called once, on the thread that runs the
+    program; what it returns is 0 or the absl status code with which the program ends at once.
     """
 
     symbol: str
     extent: int = 1
     unit_cost_ns: float = 0.0
+    can_fail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

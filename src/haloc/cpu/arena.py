@@ -9,9 +9,9 @@ ALIGNMENT = 64
 class Slot:
     """Memory for one array, as the program sees it.
 
-    kind: "arena", "argument", "result" or "constant". place: byte offset in the arena or the
-    constant pool, else the number of the argument or result. references: how many live values
-    are this memory; at zero an arena slot is free again, unless `pinned`.
+    kind: "arena", "argument", "result", "constant" or "run". place: byte offset in the arena, the
+    constant pool or the run's context, else the number of the argument or result. references: how
+    many live values are this memory; at zero an arena slot is free again, unless `pinned`.
     """
 
     __slots__ = ("kind", "pinned", "place", "references", "size_bytes")

@@ -12,6 +12,7 @@ from haloc.codegen.target import Target, host_target
 from haloc.cpu import pool
 from haloc.cpu.jit import NativeCode
 from haloc.cpu.linker import Linker
+from haloc.cpu.run_context import RunContext
 from haloc.cpu.sequencer import Sequencer
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
@@ -44,7 +45,7 @@ class CpuProgram:
     the argument's block is overwritten, and the same pointer has to be given for the result.
     pass_report: what the HLO passes did.
     arena_bytes: size of the block `run` works in; it needs no clearing and may be used by one run
-    at a time.
+    at a time. uses_run: whether the program looks at its run's context.
     """
 
     def __init__(
@@ -68,23 +69,34 @@ class CpuProgram:
         self.constant_bytes = sequencer.constants.size_bytes
         self.kernel_count = sequencer.kernels
         self.text = text
+        self.uses_run = sequencer.uses_run
         self._constants = sequencer.constants.block()
         self._constants_pointer = self._constants.ctypes.data
         self._code = code
-        self.function = code.function("program", 4)
+        self.function = code.function("program", 5)
         self._argument_array = ctypes.c_void_p * max(1, len(self.parameters))
         self._result_array = ctypes.c_void_p * max(1, len(self.results))
 
     def run(
-        self, argument_pointers: Sequence[int], result_pointers: Sequence[int], arena_pointer: int
+        self,
+        argument_pointers: Sequence[int],
+        result_pointers: Sequence[int],
+        arena_pointer: int,
+        run: RunContext | None = None,
     ) -> None:
-        """Execute once. Pointers are addresses of dense row-major arrays, one a leaf."""
-        self.function(
+        """Execute once. Pointers are addresses of dense row-major arrays, one a leaf. run: the
+        default is that of a lone participant. Raises what failed in the program."""
+        if run is None and self.uses_run:
+            run = RunContext()
+        status = self.function(
             self._argument_array(*argument_pointers),
             self._result_array(*result_pointers),
             arena_pointer,
             self._constants_pointer,
+            None if run is None else run.pointer,
         )
+        if status:
+            raise run.exception(status)  # type: ignore[union-attr]  # only runs with one can fail
 
 
 def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuProgram:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from haloc.cpu.arena import Slot
+from haloc.cpu.run_context import RunContext
 from haloc.cpu.sequencer import STRUCTURES, Frame, Leaves, Sequencer, leaf_start
-from haloc.ir.literal import Literal
 from haloc.ir.module import HloComputation, HloInstruction
 
 
@@ -144,8 +142,10 @@ class _Target:
 
 
 def device_number(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Leaves:
-    """replica-id, partition-id: a program of one device is replica 0, partition 0."""
-    leaves = seq.constants.slots(Literal.of(np.uint32(0)))
+    """replica-id, partition-id: a field of the run's context."""
+    field = getattr(RunContext, instruction.opcode.replace("-", "_"))
+    seq.uses_run = True
+    leaves = [Slot("run", field.offset, field.size, pinned=True)]
     seq.hold(leaves)
     return leaves
 

@@ -57,8 +57,8 @@ class NativeCode:
         return self._engine.get_function_address(symbol)
 
     def function(self, symbol: str, arguments: int) -> ctypes._CFuncPtr:
-        """A void function of pointers; calling it releases the GIL."""
-        prototype = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p for _ in range(arguments)))
+        """An i32 function of pointers; calling it releases the GIL."""
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(ctypes.c_void_p for _ in range(arguments)))
         return prototype(self.address(symbol))
 
 

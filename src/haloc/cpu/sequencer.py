@@ -53,15 +53,17 @@ class Sequencer:
         self.lines: list[str] = []
         self.kernels = 0
         self.loop_depth = 0
+        self.uses_run = False
         self._counter = 0
         self._context_size = 0
 
     # --- Program --------------------------------------------------------------------------------
 
     def program(self, entry: HloComputation, symbol: str, aliases: dict[int, int]) -> str:
-        """The function `void symbol(ptr arguments, ptr results, ptr arena, ptr constants)`;
-        arguments and results are arrays of pointers, one a leaf. aliases: result leaf -> argument
-        leaf whose memory it takes over; its pointer in `results` is not looked at."""
+        """The function `i32 symbol(ptr arguments, ptr results, ptr arena, ptr constants, ptr run)`;
+        arguments and results are arrays of pointers, one a leaf; run and the result as in
+        `haloc.cpu.run_context`. aliases: result leaf -> argument leaf whose memory it takes over;
+        its pointer in `results` is not looked at."""
         arguments = self._external("argument", [p.shape for p in entry.parameters])
         results = self._external("result", [entry.root.shape])[0]
         flat = [slot for leaves in arguments for slot in leaves]
@@ -71,12 +73,12 @@ class Sequencer:
         self.assign(produced, results)
         context = f"  %context = alloca [{max(1, self._context_size)} x ptr], align 64"
         head = [
-            f"define void @{symbol}(ptr noalias %arguments, ptr noalias %results, "
-            "ptr noalias %arena, ptr noalias %constants) nounwind {",
+            f"define i32 @{symbol}(ptr noalias %arguments, ptr noalias %results, "
+            "ptr noalias %arena, ptr noalias %constants, ptr %run) nounwind {",
             "entry:",
             context,
         ]
-        return "\n".join([*head, *self.lines, "  ret void", "}", ""])
+        return "\n".join([*head, *self.lines, "  ret i32 0", "}", ""])
 
     def _external(self, kind: str, shapes: Sequence[Shape]) -> list[Leaves]:
         slots: list[Leaves] = []
@@ -259,6 +261,9 @@ class Sequencer:
         pointers.append("null" if scratch is None else self.pointer(scratch))
         for phase in kernel.phases:
             symbol = names[phase.symbol]
+            if phase.can_fail:
+                self.checked_call(symbol, [*pointers, "%run"])
+                continue
             size = grain(phase)
             if size is None:
                 arguments = ", ".join(f"ptr {p}" for p in pointers)
@@ -275,6 +280,19 @@ class Sequencer:
             )
         if scratch is not None:
             self.arena.free(scratch)
+
+    def checked_call(self, symbol: str, pointers: Sequence[str]) -> None:
+        """Call `i32 symbol(ptr, ...)`; a result other than 0 is the program's, which ends there.
+        The pointer "%run" is the run's context."""
+        self.uses_run = True
+        arguments = ", ".join(f"ptr {p}" for p in pointers)
+        status = self.value(f"call i32 @{symbol}({arguments})")
+        is_ok = self.value(f"icmp eq i32 {status}, 0")
+        failed, go_on = self.label("failed"), self.label("ok")
+        self.line(f"br i1 {is_ok}, label %{go_on}, label %{failed}")
+        self.start_block(failed)
+        self.line(f"ret i32 {status}")
+        self.start_block(go_on)
 
     # --- Text -----------------------------------------------------------------------------------
 
@@ -298,7 +316,7 @@ class Sequencer:
         if slot.kind in ("argument", "result"):
             place = self.value(f"getelementptr ptr, ptr %{slot.kind}s, i64 {slot.place}")
             return self.value(f"load ptr, ptr {place}, !invariant.load !{{}}")
-        base = "%arena" if slot.kind == "arena" else "%constants"
+        base = f"%{'constants' if slot.kind == 'constant' else slot.kind}"
         return self.value(f"getelementptr i8, ptr {base}, i64 {slot.place}")
 
     def copy(self, source: Slot, target: Slot) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from haloc import interpreter
+from haloc.cpu.run_context import RunContext
 from haloc.errors import InternalError, ResourceExhaustedError
 from haloc.flags import CompilerOptions
 from haloc.ir.literal import Value
@@ -43,9 +44,11 @@ class Program(Protocol):
         argument_pointers: Sequence[int],
         result_pointers: Sequence[int],
         arena_pointer: int,
+        run: RunContext | None = None,
     ) -> None:
         """Execute once. Pointers are to dense row-major arrays, one a leaf (0 for a token);
-        results and arena are 64-byte aligned.
+        results and arena are 64-byte aligned. run: which participant this is; the default is a
+        lone one.
 
         May be called from several threads at once, each with results and an arena of its own.
         """
@@ -99,12 +102,14 @@ class InterpreterProgram:
         argument_pointers: Sequence[int],
         result_pointers: Sequence[int],
         arena_pointer: int,
+        run: RunContext | None = None,
     ) -> None:
         pairs = zip(argument_pointers, self.parameters, strict=True)
         leaves = iter([memory_as_array(p, s) for p, s in pairs])
         arguments = [_nested(shape, leaves) for shape in self.parameter_shapes]
+        device_id = (0, 0) if run is None else (run.replica_id, run.partition_id)
         try:
-            results = _flat(interpreter.run(self.optimized, arguments))
+            results = _flat(interpreter.run(self.optimized, arguments, device_id=device_id))
         except MemoryError as error:
             raise ResourceExhaustedError(str(error)) from None
         # All results exist before any is stored: a result may lie where an argument does.

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from haloc.analysis.cost import cost_analysis
+from haloc.cpu.run_context import RunContext
 from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text import to_text
 from haloc.ir.shape import default_layout
 from haloc.runtime.arguments import check_arguments
-from haloc.runtime.array import ArrayImpl
+from haloc.runtime.array import ArrayImpl, SingleDeviceArray
 from haloc.runtime.backend import Program
 from haloc.runtime.device import Device
 from haloc.runtime.hlo_module import XlaHloModule
@@ -152,18 +153,22 @@ class LoadedExecutable(Executable):
         track = self._track
         arrays = []
         for spec, block in zip(self._result_specs, blocks):
-            array = ArrayImpl(spec, block)
+            array = SingleDeviceArray(spec, block)
             track(array)
             arrays.append(array)
         return arrays
 
     def _run_with_tokens(
-        self, arguments: Sequence[int], results: Sequence[int], arena: int
+        self,
+        arguments: Sequence[int],
+        results: Sequence[int],
+        arena: int,
+        run: RunContext | None = None,
     ) -> None:
         """`Program.run` given pointers of the array leaves only."""
         pointers = iter(results)
         leaves = [next(pointers) if s.is_array else 0 for s in self._program.results]
-        self._program.run(arguments, leaves, arena)
+        self._program.run(arguments, leaves, arena, run)
 
     def _execute_donating(self, arguments: list[ArrayImpl]) -> list[ArrayImpl]:
         """`execute` for a program that leaves some results where arguments were."""
