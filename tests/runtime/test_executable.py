@@ -293,7 +293,7 @@ def test_progress_is_told(client: Client) -> None:
 
 def test_a_forgotten_spec_only_costs_a_slower_check(client: Client, load: Load, put: Put) -> None:
     x = put(ones())
-    client.devices()[0]._specs.clear()
+    client.devices()[0].default_memory()._specs.clear()
     executable = load(ADD)
     assert executable._parameter_specs[0] is not x._spec
     (result,) = executable.execute([x, x])

@@ -1,22 +1,200 @@
-"""Arrays: immutable values of one shape and element type, in one device's memory."""
+"""Arrays: immutable values of one shape and element type, on the devices of a client."""
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from haloc.analysis.memory import packed_size_bytes
 from haloc.errors import InvalidArgumentError
+from haloc.runtime.array_protocols import ArrayProtocols, name_of
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.memory_pool import Block, HostBlock, array_interface
+from haloc.runtime.pending import Pending
 
 if TYPE_CHECKING:
     from haloc.runtime.client import Client
     from haloc.runtime.device import Device, Memory
 
 AnyBlock: TypeAlias = "Block | HostBlock"
+
+
+class ArrayImpl(ArrayProtocols):
+    """An array. Made by `Client.buffer_from_pyval`, by executables, and from shards.
+
+    NumPy reads it (`np.asarray(x)`, read-only), without a copy when one device holds it all. From
+    Python 3.12 on `memoryview(x)` works too; on 3.11 use `memoryview(np.asarray(x))`.
+    """
+
+    __slots__ = ("__weakref__", "_committed", "_npy_value")
+
+
+class SingleDeviceArray(ArrayImpl):
+    """An array in one memory space of one device.
+
+    A `pending` array's memory is still being written; whatever reads it waits, and gets the error
+    of the work that failed to write it.
+    """
+
+    __slots__ = ("_block", "_pending", "_spec")
+
+    def __init__(
+        self,
+        spec: ArraySpec,
+        block: AnyBlock,
+        committed: bool = True,
+        pending: Pending | None = None,
+    ):
+        self._spec = spec
+        self._block: AnyBlock | None = block
+        self._pending = pending
+        self._committed = committed
+        self._npy_value: np.ndarray | None = None
+
+    # --- What it is -------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self._spec.dims
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        return self._spec.numpy_dtype
+
+    @property
+    def device(self) -> Device:
+        return self._spec.device
+
+    def devices(self) -> set[Device]:
+        self._live_block()
+        return {self._spec.device}
+
+    @property
+    def client(self) -> Client:
+        return self._spec.device.client
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array was put on its device on purpose (outputs, and device= given)."""
+        return self._committed
+
+    @property
+    def memory(self) -> Memory:
+        return self._spec.memory
+
+    def platform(self) -> str:
+        self._live_block("platform")
+        return self._spec.device.platform
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes of the elements, two 4-bit and four 2-bit ones to the byte, as XLA counts."""
+        self._live_block("GetOnDeviceSizeInBytes")
+        return packed_size_bytes(self._spec.dtype, self.size)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Address of the first element. haloc keeps one sub-byte element to the byte."""
+        return self._ready_block("UnsafeBufferPointer").pointer
+
+    # --- Life -------------------------------------------------------------------------------------
+
+    def block_until_ready(self) -> SingleDeviceArray:
+        """Wait for the value; returns self. Raises the error of the run that was to give the value,
+        and InvalidArgumentError for a deleted array."""
+        self._ready_block("BlockHostUntilReady")
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether `block_until_ready` would return, or raise, at once."""
+        self._live_block("IsReady")
+        pending = self._pending
+        return pending is None or pending.done()
+
+    def is_deleted(self) -> bool:
+        return self._block is None
+
+    def delete(self) -> None:
+        """Give the memory back, unless NumPy views, clones or a run still use it. May be
+        repeated."""
+        block, self._block = self._block, None
+        if block is not None:
+            spec = self._spec
+            self._spec = ArraySpec(spec.memory, spec.dtype, spec.dims)
+            self._npy_value = None
+
+    def clone(self) -> SingleDeviceArray:
+        """Another array object of the same memory, deleted on its own."""
+        block = self._live_block("Clone")
+        copy = SingleDeviceArray(self._spec, block, self._committed, self._pending)
+        self.client.track(copy)
+        return copy
+
+    def _live_block(self, asked: str = "") -> AnyBlock:
+        """The memory, which may still be written to."""
+        block = self._block
+        if block is None:
+            if asked:
+                raise InvalidArgumentError(f"{asked}() called on deleted or donated buffer")
+            raise DeletedArrayError(self._spec)
+        return block
+
+    def _ready_block(self, asked: str = "") -> AnyBlock:
+        """The memory, with the value in it."""
+        block = self._live_block(asked)
+        pending = self._pending
+        if pending is not None:
+            pending.wait()
+            self._pending = None
+        return block
+
+    # --- As NumPy sees it -------------------------------------------------------------------------
+
+    @property
+    def _value(self) -> np.ndarray:
+        """A read-only NumPy view of the memory, which it keeps alive."""
+        value = self._npy_value
+        if value is None:
+            block = self._ready_block()
+            value = view_of(block, self._spec)
+            self._npy_value = value
+        return value
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule of the same memory. Consumers must not write to it."""
+        value = self._value
+        version = options.get("max_version")
+        if version is None or version[0] < 1:
+            # The old protocol has no word for "read-only", and NumPy refuses to stay silent.
+            value = view_of(self._live_block(), self._spec, read_only=False)
+        return value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise AttributeError("__cuda_array_interface__ is only defined for NVidia GPU buffers.")
+
+    def copy_to_host_async(self) -> None:
+        """Start the copy that `np.asarray` will wait for: on a CPU there is none to make."""
+        self._live_block()
+
+
+class DeletedArrayError(InvalidArgumentError):
+    """The elements of an array were asked for after `delete()` or donation."""
+
+    def __init__(self, spec: ArraySpec):
+        super().__init__(
+            f"Array has been deleted with shape={name_of(spec.numpy_dtype, spec.dims)}."
+        )
 
 
 class _Writable:
@@ -40,228 +218,3 @@ def view_of(block: AnyBlock, spec: ArraySpec, *, read_only: bool = True) -> np.n
         return empty
     memory = np.asarray(block if read_only else _Writable(block))
     return memory[: spec.size_bytes].view(spec.numpy_dtype).reshape(spec.dims)
-
-
-class ArrayImpl:
-    """An array on a device. Made by `Client.buffer_from_pyval` and by executables.
-
-    NumPy reads it without a copy (`np.asarray(x)`, read-only). From Python 3.12 on `memoryview(x)`
-    works too; on 3.11 use `memoryview(np.asarray(x))`.
-    """
-
-    __slots__ = ("__weakref__", "_block", "_committed", "_npy_value", "_spec")
-
-    def __init__(self, spec: ArraySpec, block: AnyBlock, committed: bool = True):
-        self._spec = spec
-        self._block: AnyBlock | None = block
-        self._committed = committed
-        self._npy_value: np.ndarray | None = None
-
-    # --- What it is -------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._spec.dims
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._spec.numpy_dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self._spec.dims)
-
-    @property
-    def size(self) -> int:
-        return self._spec.shape.element_count
-
-    @property
-    def itemsize(self) -> int:
-        return self._spec.numpy_dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
-
-    @property
-    def device(self) -> Device:
-        return self._spec.device
-
-    def devices(self) -> set[Device]:
-        self._live_block()
-        return {self._spec.device}
-
-    @property
-    def client(self) -> Client:
-        return self._spec.device.client
-
-    @property
-    def committed(self) -> bool:
-        """Whether the array was put on its device on purpose (outputs, and device= given)."""
-        return self._committed
-
-    @property
-    def memory(self) -> Memory:
-        return self._spec.device.default_memory()
-
-    def platform(self) -> str:
-        self._live_block("platform")
-        return self._spec.device.platform
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return True
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    def on_device_size_in_bytes(self) -> int:
-        """Bytes of the elements, two 4-bit and four 2-bit ones to the byte, as XLA counts."""
-        self._live_block("GetOnDeviceSizeInBytes")
-        return packed_size_bytes(self._spec.dtype, self.size)
-
-    def unsafe_buffer_pointer(self) -> int:
-        """Address of the first element. haloc keeps one sub-byte element to the byte."""
-        return self._live_block("UnsafeBufferPointer").pointer
-
-    # --- Life -------------------------------------------------------------------------------------
-
-    def block_until_ready(self) -> ArrayImpl:
-        """Wait for the value; returns self. InvalidArgumentError for a deleted array."""
-        self._live_block("BlockHostUntilReady")
-        return self
-
-    def is_ready(self) -> bool:
-        self._live_block("IsReady")
-        return True
-
-    def is_deleted(self) -> bool:
-        return self._block is None
-
-    def delete(self) -> None:
-        """Give the memory back, unless NumPy views or clones still use it. May be repeated."""
-        block, self._block = self._block, None
-        if block is not None:
-            spec = self._spec
-            self._spec = ArraySpec(spec.device, spec.dtype, spec.dims)
-            self._npy_value = None
-
-    def clone(self) -> ArrayImpl:
-        """Another array object of the same memory."""
-        copy = ArrayImpl(self._spec, self._live_block("Clone"), self._committed)
-        self.client.track(copy)
-        return copy
-
-    def _live_block(self, asked: str = "") -> AnyBlock:
-        block = self._block
-        if block is None:
-            if asked:
-                raise InvalidArgumentError(f"{asked}() called on deleted or donated buffer")
-            raise DeletedArrayError(self._spec)
-        return block
-
-    # --- As NumPy sees it -------------------------------------------------------------------------
-
-    @property
-    def _value(self) -> np.ndarray:
-        """A read-only NumPy view of the memory, which it keeps alive."""
-        value = self._npy_value
-        if value is None:
-            spec = self._spec
-            value = view_of(self._live_block(), spec)
-            self._npy_value = value
-        return value
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        value = self._value
-        if dtype is not None and np.dtype(dtype) != value.dtype:
-            if copy is False:
-                raise ValueError(
-                    f"an array of {value.dtype} cannot be read as {np.dtype(dtype)} without a copy"
-                )
-            return value.astype(dtype)
-        return value.copy() if copy else value
-
-    def __buffer__(self, flags: int, /) -> memoryview:
-        """Python 3.12's buffer protocol; read-only."""
-        return memoryview(self._value)  # type: ignore[arg-type]  # NumPy's are older than PEP 688
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule of the same memory. Consumers must not write to it."""
-        value = self._value
-        version = options.get("max_version")
-        if version is None or version[0] < 1:
-            # The old protocol has no word for "read-only", and NumPy refuses to stay silent.
-            value = view_of(self._live_block(), self._spec, read_only=False)
-        return value.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # kDLCPU
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        raise AttributeError("__cuda_array_interface__ is only defined for NVidia GPU buffers.")
-
-    def copy_to_host_async(self) -> None:
-        """Start the copy that `np.asarray` will wait for: on a CPU there is none to make."""
-        self._live_block()
-
-    def item(self, *index: int) -> Any:
-        return self._value.item(*index)
-
-    def tolist(self) -> Any:
-        return self._value.tolist()
-
-    def __len__(self) -> int:
-        if not self._spec.dims:
-            raise TypeError("len() of unsized object")
-        return self._spec.dims[0]
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __int__(self) -> int:
-        return int(self._scalar())
-
-    def __float__(self) -> float:
-        return float(self._scalar())
-
-    def __complex__(self) -> complex:
-        return complex(self._scalar())
-
-    def __index__(self) -> int:
-        return operator.index(self._scalar())
-
-    def _scalar(self) -> Any:
-        if self._spec.dims:
-            raise TypeError(
-                "Only scalar arrays can be converted to Python scalars; "
-                f"got arr.ndim={len(self._spec.dims)}"
-            )
-        return self._value[()]
-
-    __hash__ = None  # type: ignore[assignment]  # a value, not an identity, as in jaxlib
-
-    def __repr__(self) -> str:
-        if self._block is None:
-            return f"<deleted Array {_name_of(self._spec)}>"
-        dtype = self._spec.numpy_dtype.name
-        if not self.size:
-            return f"Array([], shape={self._spec.dims}, dtype={dtype})"
-        body = np.array2string(self._value, prefix="Array(", separator=", ", suffix=",")
-        return f"Array({body}, dtype={dtype})"
-
-    def __str__(self) -> str:
-        return str(self._value)
-
-
-class DeletedArrayError(InvalidArgumentError):
-    """The elements of an array were asked for after `delete()` or donation."""
-
-    def __init__(self, spec: ArraySpec):
-        super().__init__(f"Array has been deleted with shape={_name_of(spec)}.")
-
-
-def _name_of(spec: ArraySpec) -> str:
-    return f"{spec.numpy_dtype.name}[{','.join(map(str, spec.dims))}]"

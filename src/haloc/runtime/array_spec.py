@@ -1,4 +1,4 @@
-"""`ArraySpec`: the shape, element type and device that arrays share."""
+"""`ArraySpec`: the shape, element type and memory that arrays share."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from haloc.ir.dtype import DType
 from haloc.ir.shape import Shape
 
 if TYPE_CHECKING:
-    from haloc.runtime.device import Device
+    from haloc.runtime.device import Memory
 
 
 class ArraySpec:
-    """What all arrays of one shape and type on one device have in common.
+    """What all arrays of one shape and type in one memory space have in common.
 
-    A device hands out one object per (dtype, dims), so that an executable checks an argument by
-    one comparison of identities. A deleted array gets a spec of its own, which equals no other.
+    A memory space hands out one object per (dtype, dims), so that an executable checks an argument
+    by one comparison of identities. A deleted array gets a spec of its own, which equals no other.
     """
 
-    __slots__ = ("device", "dims", "dtype", "numpy_dtype", "size_bytes")
+    __slots__ = ("device", "dims", "dtype", "memory", "numpy_dtype", "size_bytes")
 
-    def __init__(self, device: Device, dtype: DType, dims: tuple[int, ...]):
-        self.device = device
+    def __init__(self, memory: Memory, dtype: DType, dims: tuple[int, ...]):
+        self.memory = memory
+        self.device = memory.device
         self.dtype = dtype
         self.dims = dims
         self.numpy_dtype: np.dtype[Any] = dtype.numpy  # type: ignore[assignment]

@@ -15,7 +15,7 @@ from haloc.formats.hlo_text import to_text
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.ir.module import HloModule
 from haloc.ir.shape import default_layout
-from haloc.runtime.array import ArrayImpl
+from haloc.runtime.array import ArrayImpl, SingleDeviceArray
 from haloc.runtime.backend import Backend, Program
 from haloc.runtime.compile_options import CompileOptions, check_layouts, check_supported
 from haloc.runtime.computation import read_computation
@@ -130,7 +130,8 @@ class Client:
             spec = spec_of(value, device)
             device.known_specs[value.dtype, value.shape] = spec
         share = host_buffer_semantics is _ZERO_COPY and not force_copy
-        array = ArrayImpl(spec, host_block(value, spec, self.pool, share=share), committed)
+        block = host_block(value, spec, self.pool, share=share)
+        array = SingleDeviceArray(spec, block, committed)
         self.arrays.add(array)
         return array
 

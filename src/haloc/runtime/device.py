@@ -28,18 +28,32 @@ class Memory:
     def __init__(self, device: Device, kind: str, id: int):
         self.kind = kind
         self.id = id
-        self._device = device
+        self.device = device
+        self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
+        self.known_specs: dict[tuple[np.dtype[Any], tuple[int, ...]], ArraySpec] = {}
+        """The specs by NumPy dtype, for types that were found to be HLO's."""
+
+    def spec(self, dtype: DType, dims: tuple[int, ...]) -> ArraySpec:
+        """The one spec of arrays of this type and these dimensions in this memory."""
+        key = (dtype, dims)
+        found = self._specs.get(key)
+        if found is None:
+            if len(self._specs) >= _SPECS_KEPT:
+                self._specs.clear()
+                self.known_specs.clear()
+            found = self._specs.setdefault(key, ArraySpec(self, dtype, dims))
+        return found
 
     @property
     def platform(self) -> str:
-        return self._device.platform
+        return self.device.platform
 
     @property
     def process_index(self) -> int:
-        return self._device.process_index
+        return self.device.process_index
 
     def addressable_by_devices(self) -> list[Device]:
-        return [self._device]
+        return [self.device]
 
     def __repr__(self) -> str:
         return f"{self.kind.upper() if self.kind != 'device' else 'CPU_DEVICE'}_{self.id}"
@@ -59,9 +73,9 @@ class Device:
         self.process_index = client.process_index()
         first_memory = len(MEMORY_KINDS) * local_hardware_id
         self._memories = [Memory(self, k, first_memory + i) for i, k in enumerate(MEMORY_KINDS)]
-        self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
-        self.known_specs: dict[tuple[np.dtype[Any], tuple[int, ...]], ArraySpec] = {}
-        """The same by NumPy dtype, for types that were found to be HLO's."""
+        self.spec = self._memories[0].spec
+        """`spec(dtype, dims)` of the arrays in the default memory."""
+        self.known_specs = self._memories[0].known_specs
 
     @property
     def platform(self) -> str:
@@ -78,17 +92,6 @@ class Device:
     @property
     def task_id(self) -> int:
         return self.process_index
-
-    def spec(self, dtype: DType, dims: tuple[int, ...]) -> ArraySpec:
-        """The one spec of arrays of this type and these dimensions on this device."""
-        key = (dtype, dims)
-        found = self._specs.get(key)
-        if found is None:
-            if len(self._specs) >= _SPECS_KEPT:
-                self._specs.clear()
-                self.known_specs.clear()
-            found = self._specs.setdefault(key, ArraySpec(self, dtype, dims))
-        return found
 
     def addressable_memories(self) -> list[Memory]:
         return list(self._memories)

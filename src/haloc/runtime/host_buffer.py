@@ -12,7 +12,7 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError
 from haloc.ir.dtype import dtype_from_numpy
-from haloc.runtime.array import AnyBlock, ArrayImpl, view_of
+from haloc.runtime.array import AnyBlock, ArrayImpl, SingleDeviceArray, view_of
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.device import Device
 from haloc.runtime.memory_pool import ALIGNMENT_BYTES, HostBlock, MemoryPool
@@ -125,4 +125,4 @@ def copy_to_device(array: ArrayImpl, device: Device, pool: MemoryPool) -> ArrayI
     """An array with the same elements in another device's memory."""
     value = array._value
     spec = spec_of(value, device)
-    return ArrayImpl(spec, host_block(value, spec, pool, share=False))
+    return SingleDeviceArray(spec, host_block(value, spec, pool, share=False))
