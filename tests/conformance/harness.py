@@ -12,6 +12,7 @@ import argparse
 import warnings
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,9 +101,20 @@ def answer(engine: str, asked: Question) -> list[np.ndarray]:
 
 def examine(name: str, asked: Question, engine: str, zeros: bool = False) -> str:
     """What differs from jaxlib, in one line; "" when nothing does. zeros: in their signs too."""
+    return difference(name, asked, engine, lambda: answer(engine, asked), zeros)
+
+
+def difference(
+    name: str,
+    asked: Question,
+    engine: str,
+    run: Callable[[], list[np.ndarray]],
+    zeros: bool = False,
+) -> str:
+    """How what `run` gives differs from jaxlib's answers, or what it raised."""
     try:
         scale = SCALES.get(HARNESSES[name].group_name, SCALE)
-        got = answer(engine, asked)
+        got = run()
         assert [g.dtype for g in got] == [w.dtype for w in asked.answers]
         wanted = determined(name, asked, asked.answers)
         assert_close(engine, determined(name, asked, got), wanted, scale)
