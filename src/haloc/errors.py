@@ -9,6 +9,7 @@
     ├── UnimplementedError            valid, and haloc does not do it (yet)
     ├── ResourceExhaustedError        out of memory
     ├── DeadlineExceededError         a timeout passed
+    ├── NonFiniteError                a NaN or an infinity, where a guard looks for them
     └── InternalError                 a bug in haloc
 
 `str(error)` begins with the status code, as jaxlib's `XlaRuntimeError` does:
@@ -72,6 +73,12 @@ class ResourceExhaustedError(HloError):
 
 class DeadlineExceededError(HloError):
     code = "DEADLINE_EXCEEDED"
+
+
+class NonFiniteError(HloError):
+    """An instruction made a NaN or an infinity, and was asked not to."""
+
+    code = "OUT_OF_RANGE"
 
 
 class InternalError(HloError):

@@ -15,6 +15,7 @@ from haloc.errors import (
 )
 from haloc.formats.quote import quoted, source_of
 from haloc.interpreter.elementwise import VectorPlan, vector_plan
+from haloc.interpreter.guard import NanGuard
 from haloc.ir.literal import Value
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape
@@ -29,17 +30,18 @@ def run(
     *,
     device_id: tuple[int, int] = (0, 0),
     on_value: OnValue | None = None,
+    guard: NanGuard | None = None,
 ) -> Value:
     """Run the entry computation on arguments of its parameters' shapes and return its result.
 
     Arrays are NumPy arrays of the shape's dtype and dims, tuples are tuples, tokens None.
     device_id: the (replica, partition) simulated. on_value: called with each instruction and its
     value, in order of execution, called computations included (not inside elementwise regions,
-    which run on whole arrays).
+    which run on whole arrays). guard: stops the run where a NaN is made, with NonFiniteError.
     Raises InvalidArgumentError for arguments that do not fit and ResourceExhaustedError when memory
     or the stack runs out; an error inside an instruction carries notes that name it.
     """
-    interpreter = Interpreter(device_id=device_id, on_value=on_value)
+    interpreter = Interpreter(device_id=device_id, on_value=on_value, guard=guard)
     parameters = module.entry.parameters
     if len(arguments) != len(parameters):
         raise InvalidArgumentError(
@@ -113,9 +115,15 @@ class _Plan:
 class Interpreter:
     """An `Evaluator` for one run of an unchanging module. Plans are made once a computation."""
 
-    def __init__(self, device_id: tuple[int, int] = (0, 0), on_value: OnValue | None = None):
+    def __init__(
+        self,
+        device_id: tuple[int, int] = (0, 0),
+        on_value: OnValue | None = None,
+        guard: NanGuard | None = None,
+    ):
         self.device_id = device_id
         self.on_value = on_value
+        self.guard = guard
         self._plans: dict[HloComputation, _Plan] = {}
         self._vector_plans: dict[HloComputation, VectorPlan | None] = {}
 
@@ -132,9 +140,12 @@ class Interpreter:
                 on_value(parameter, arguments[number])
         for step in plan.steps:
             try:
-                value = step.evaluate(step.instruction, [slots[s] for s in step.operands], self)
+                operands = [slots[s] for s in step.operands]
+                value = step.evaluate(step.instruction, operands, self)
                 if step.dtype is not None:
                     value = _checked(value, step)
+                if self.guard is not None:
+                    self.guard.check(step.instruction, operands, value)
                 if on_value is not None:
                     on_value(step.instruction, value)
             except Exception as error:
