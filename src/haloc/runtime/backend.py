@@ -106,7 +106,7 @@ class InterpreterProgram:
     ) -> None:
         pairs = zip(argument_pointers, self.parameters, strict=True)
         leaves = iter([memory_as_array(p, s) for p, s in pairs])
-        arguments = [_nested(shape, leaves) for shape in self.parameter_shapes]
+        arguments = [nested(shape, leaves) for shape in self.parameter_shapes]
         device_id = (0, 0) if run is None else (run.replica_id, run.partition_id)
         try:
             results = _flat(interpreter.run(self.optimized, arguments, device_id=device_id))
@@ -152,9 +152,10 @@ def memory_as_array(pointer: int, shape: Shape) -> np.ndarray | None:
     return np.ctypeslib.as_array(memory).view(shape.dtype.numpy).reshape(shape.dims)
 
 
-def _nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
+def nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
+    """A value of `shape` made of its leaves, in depth-first order."""
     if shape.is_tuple:
-        return tuple(_nested(e, leaves) for e in shape.elements)
+        return tuple(nested(e, leaves) for e in shape.elements)
     return next(leaves)
 
 

@@ -186,7 +186,7 @@ class Client:
         on_progress: OnProgress = no_progress,
     ) -> Executable:
         """Compile HLO text (str or bytes) or a module; see `compile_and_load`."""
-        program, _ = self._compile(computation, executable_devices, compile_options, on_progress)
+        program, *_ = self._compile(computation, executable_devices, compile_options, on_progress)
         return Executable(program)
 
     def compile_and_load(
@@ -206,10 +206,10 @@ class Client:
         """
         if host_callbacks:
             raise UnimplementedError("host_callbacks: haloc does not call back from programs yet")
-        program, device = self._compile(
+        program, device, module = self._compile(
             computation, executable_devices, compile_options, on_progress
         )
-        executable = LoadedExecutable(program, self, device)
+        executable = LoadedExecutable(program, self, device, module)
         self.executables.add(executable)
         return executable
 
@@ -219,7 +219,7 @@ class Client:
         executable_devices: Devices,
         compile_options: CompileOptions | None,
         on_progress: OnProgress,
-    ) -> tuple[Program, Device]:
+    ) -> tuple[Program, Device, HloModule]:
         options = CompileOptions() if compile_options is None else compile_options
         if not isinstance(options, CompileOptions):
             raise TypeError(f"compile_options is a {type(options).__name__}, not a CompileOptions")
@@ -240,7 +240,7 @@ class Client:
         _tell(flags, 4, lambda: f"--- after optimization ---\n{to_text(program.optimized)}")
         _tell(flags, 2, lambda: _summary(program, time.perf_counter() - started))
         dumper.dump(program.optimized, f"{self.platform}_after_optimizations")
-        return program, device
+        return program, device, module
 
     def _checked_devices(self, devices: Devices) -> list[Device]:
         if isinstance(devices, str) or not isinstance(devices, Sequence | DeviceList):

@@ -12,6 +12,8 @@ from haloc.analysis.cost import cost_analysis
 from haloc.cpu.run_context import RunContext
 from haloc.errors import InvalidArgumentError
 from haloc.formats.hlo_text import to_text
+from haloc.interpreter import NanGuard
+from haloc.ir.module import HloModule
 from haloc.ir.shape import default_layout
 from haloc.runtime.arguments import check_arguments
 from haloc.runtime.array import ArrayImpl, SingleDeviceArray
@@ -21,6 +23,7 @@ from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.memory_pool import Block
 from haloc.runtime.memory_stats import CompiledMemoryStats, compiled_memory_stats
 from haloc.runtime.results import ExecuteResults, ShardedToken
+from haloc.runtime.tracing import trace_leaves
 from haloc.runtime.xla_shape import PjRtLayout
 
 if TYPE_CHECKING:
@@ -86,11 +89,15 @@ class Executable:
 
 
 class LoadedExecutable(Executable):
-    """A program ready to run on one device. Safe to execute from several threads."""
+    """A program ready to run on one device. Safe to execute from several threads.
 
-    def __init__(self, program: Program, client: Client, device: Device):
+    source: the module before optimisation, for `trace`.
+    """
+
+    def __init__(self, program: Program, client: Client, device: Device, source: HloModule):
         super().__init__(program)
         self.client = client
+        self._source = source
         self._device = device
         self._parameter_specs = [device.spec(s.dtype, s.dims) for s in program.parameters]
         arrays = [s for s in program.results if s.is_array]
@@ -212,6 +219,25 @@ class LoadedExecutable(Executable):
         """arguments[i]: an array, or a list of its shards, one a device (so: one)."""
         outputs = [[array] for array in self.execute(arguments)]
         return ExecuteResults(outputs, ShardedToken(1 if with_tokens else 0))
+
+    def trace(
+        self,
+        *arguments: Any,
+        optimized: bool = False,
+        every: bool = False,
+        guard: NanGuard | None = None,
+    ) -> dict[str, Any]:
+        """Every intermediate value by instruction name: {"dot.3": array, "body/add.7": array}.
+
+        On every backend the interpreter runs the program for this: native code keeps few of the
+        values. It runs the module as it was before optimisation, so that names are those of the
+        program given; with `optimized`, the module that native code was made of. arguments: the
+        array leaves of the parameters, of haloc or NumPy. The value of an instruction that runs
+        several times is its last; with `every`, the list of them. guard: see `NanGuard`. Effects
+        (callbacks, random state) take place as in any run. See `haloc.interpreter.trace`.
+        """
+        module = self._program.optimized if optimized else self._source
+        return trace_leaves(module, arguments, every, guard)
 
     def __repr__(self) -> str:
         return f"<LoadedExecutable {self._program.optimized.name} on {self._device!r}>"
