@@ -15,6 +15,7 @@ from haloc.ops.convert import convert_array
 from haloc.ops.example import ExampleGraph
 from haloc.ops.reference import store
 from haloc.ops.regions import braces, check_dims, text
+from haloc.ops.rules import dynamic_flags
 from haloc.ops.table import (
     Attr,
     Cost,
@@ -142,14 +143,14 @@ def must_convert(operand: DType, result: DType) -> bool:
 
 
 def wide_operands(instruction: HloInstruction, operands: list[Value]) -> list[np.ndarray]:
-    """A contraction's operands in the type its sums are made in, converted as `must_convert`."""
+    """lhs and rhs in the type a contraction's sums are made in, converted as `must_convert`."""
     result = instruction.shape.dtype
-    types = [o.shape.dtype for o in instruction.operands]
-    arrays = [np.asarray(x) for x in operands]
-    if must_convert(types[0], result):
-        arrays = [store(convert_array(x, t, result), result) for x, t in zip(arrays, types)]
+    shapes = [o.shape for o in instruction.operands[:2]]
+    arrays = [np.asarray(x) for x in operands[:2]]
+    if must_convert(shapes[0].dtype, result):
+        arrays = [store(convert_array(x, s.dtype, result), result) for x, s in zip(arrays, shapes)]
         return [widen(x, wide_type(result)) for x in arrays]
-    wide = accumulation_wide_type([o.shape for o in instruction.operands], instruction.shape)
+    wide = accumulation_wide_type(shapes, instruction.shape)
     return [widen(x, wide) for x in arrays]
 
 
@@ -163,13 +164,23 @@ DOT_PROTO = "dot_dimension_numbers."
 DOT_DIMS = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
 
 
-def dot_dims(instruction: HloInstruction) -> tuple[tuple[int, ...], ...]:
-    """(lhs batch, lhs contracting, rhs batch, rhs contracting) dimensions."""
-    return tuple(tuple(attr(instruction, name)) for name in DOT_DIMS)
+def dot_attrs(proto: str) -> tuple[Attr, ...]:
+    """The attributes DOT_DIMS, in the DotDimensionNumbers at `proto`."""
+    return tuple(Attr(n, Dims(), (), proto + n.replace("_dims", "_dimensions")) for n in DOT_DIMS)
 
 
-def _infer_dot(instruction: HloInstruction) -> Shape:
-    lhs, rhs = (o.shape for o in instruction.operands)
+DotDims = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""(lhs batch, lhs contracting, rhs batch, rhs contracting) dimensions."""
+
+
+def dot_dims(instruction: HloInstruction) -> DotDims:
+    lb, lc, rb, rc = (tuple(attr(instruction, name)) for name in DOT_DIMS)
+    return lb, lc, rb, rc
+
+
+def infer_dot(instruction: HloInstruction) -> Shape:
+    """The shape of the product of operands 0 and 1: batch dimensions, lhs's free ones, rhs's."""
+    lhs, rhs = (o.shape for o in instruction.operands[:2])
     lb, lc, rb, rc = dot_dims(instruction)
     for name, dims, shape, labels in (
         ("lhs_batch_dims", lb, lhs, ("c5", "c3")),
@@ -203,30 +214,37 @@ def _infer_dot(instruction: HloInstruction) -> Shape:
                     f"dot_general_{size_label}",
                 )
     dtype = check_contraction_types(instruction, lhs, rhs, "dot_general_c13")
+    left = lb + free_dims(lhs.rank, lb, lc)
+    right = free_dims(rhs.rank, rb, rc)
+    flags, rhs_flags = dynamic_flags(lhs), dynamic_flags(rhs)
     return Shape(
         dtype,
-        tuple(lhs.dims[d] for d in lb)
-        + tuple(lhs.dims[d] for d in free_dims(lhs.rank, lb, lc))
-        + tuple(rhs.dims[d] for d in free_dims(rhs.rank, rb, rc)),
+        tuple(lhs.dims[d] for d in left) + tuple(rhs.dims[d] for d in right),
+        None,
+        tuple(flags[d] for d in left) + tuple(rhs_flags[d] for d in right),
     )
+
+
+def dot_general(lhs: np.ndarray, rhs: np.ndarray, dims: DotDims) -> np.ndarray:
+    """The product of arrays of a `wide_type`: [batch, m, k] x [batch, k, n]."""
+    lb, lc, rb, rc = dims
+    lf, rf = free_dims(lhs.ndim, lb, lc), free_dims(rhs.ndim, rb, rc)
+
+    def sizes(x: np.ndarray, dims: tuple[int, ...]) -> list[int]:
+        return [x.shape[d] for d in dims]
+
+    batch, rows, columns = sizes(lhs, lb), sizes(lhs, lf), sizes(rhs, rf)
+    product = matmul(
+        lhs.transpose(lb + lf + lc).reshape(prod(batch), prod(rows), prod(sizes(lhs, lc))),
+        rhs.transpose(rb + rc + rf).reshape(prod(batch), prod(sizes(rhs, rc)), prod(columns)),
+    )
+    return product.reshape(batch + rows + columns)
 
 
 def _evaluate_dot(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:
-    """[batch, m, k] x [batch, k, n], summed wide and rounded once."""
+    """Summed wide and rounded once."""
     lhs, rhs = wide_operands(instruction, operands)
-    lb, lc, rb, rc = dot_dims(instruction)
-    lf, rf = free_dims(lhs.ndim, lb, lc), free_dims(rhs.ndim, rb, rc)
-
-    def size(x: np.ndarray, dims: tuple[int, ...]) -> int:
-        return prod(x.shape[d] for d in dims)
-
-    a = lhs.transpose(lb + lf + lc)
-    b = rhs.transpose(rb + rc + rf)
-    product = matmul(
-        a.reshape(size(lhs, lb), size(lhs, lf), size(lhs, lc)),
-        b.reshape(size(rhs, rb), size(rhs, rc), size(rhs, rf)),
-    )
-    return narrow(product.reshape(instruction.shape.dims), instruction.shape.dtype)
+    return narrow(dot_general(lhs, rhs, dot_dims(instruction)), instruction.shape.dtype)
 
 
 def _dot_cost(instruction: HloInstruction) -> Cost:
@@ -277,11 +295,11 @@ register(
         opcode="dot",
         operands=("lhs", "rhs"),
         attrs=(
-            *(Attr(n, Dims(), (), DOT_PROTO + n.replace("_dims", "_dimensions")) for n in DOT_DIMS),
+            *dot_attrs(DOT_PROTO),
             PRECISION,
             ALGORITHM,
         ),
-        infer=_infer_dot,
+        infer=infer_dot,
         evaluate=_evaluate_dot,
         lower=Structure.CONTRACTION,
         cost=_dot_cost,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from haloc.errors import InternalError
-from haloc.ir.dtype import PRED, DType
+from haloc.ir.dtype import PRED, S32, DType
 from haloc.ir.literal import Literal
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_shape
@@ -101,6 +101,9 @@ class Beside:
     def element(self, x: HloInstruction, index: int) -> HloInstruction:
         return self.add("get-tuple-element", x.shape.elements[index], (x,), index=index)
 
+    def elements(self, x: HloInstruction) -> list[HloInstruction]:
+        return [self.element(x, n) for n in range(len(x.shape.elements))]
+
     def reduce(
         self, opcode: str, x: HloInstruction, init: Any, dimensions: Sequence[int]
     ) -> HloInstruction:
@@ -111,6 +114,34 @@ class Beside:
         zero = self.constant(init, x.shape.dtype)
         shape = x.shape.with_dims(kept)
         return self.add("reduce", shape, (x, zero), dimensions=tuple(dimensions), to_apply=region)
+
+    def loop(
+        self,
+        count: int,
+        state: Sequence[HloInstruction],
+        step: Callable[[Beside, HloInstruction, list[HloInstruction]], list[HloInstruction]],
+    ) -> list[HloInstruction]:
+        """`state` after `count` steps. step(inside, i, state) gives the state after step i, an
+        s32[], in instructions added to the loop's body by `inside`."""
+        counter, pred = Shape(S32), Shape(PRED)
+        start = self.tuple(self.constant(0, S32), *state)
+
+        def condition(inside: Beside, whole: HloInstruction) -> HloInstruction:
+            i = inside.element(whole, 0)
+            return inside.add("compare", pred, (i, inside.constant(count, S32)), direction="LT")
+
+        def body(inside: Beside, whole: HloInstruction) -> HloInstruction:
+            i, *members = inside.elements(whole)
+            after = step(inside, i, members)
+            return inside.tuple(inside.add("add", counter, (i, inside.constant(1, S32))), *after)
+
+        regions = {}
+        for name, build in (("condition", condition), ("body", body)):
+            inside = _Inside(self.module.add_computation(name))
+            whole = inside.add("parameter", start.shape, (), parameter_number=0)
+            inside.computation.root = build(inside, whole)
+            regions[name] = inside.computation
+        return self.elements(self.add("while", start.shape, (start,), **regions))[1:]
 
     def region(
         self,
@@ -131,3 +162,15 @@ class Beside:
         ]
         region.root = build(add, arguments)
         return region
+
+
+class _Inside(Beside):
+    """The same at the end of `computation`."""
+
+    def __init__(self, computation: HloComputation):
+        self.computation = computation
+
+    def add(
+        self, opcode: str, shape: Shape, operands: Sequence[HloInstruction] = (), **attrs: Any
+    ) -> HloInstruction:
+        return self.computation.add(HloInstruction(opcode, shape, operands, attrs))

@@ -11,13 +11,11 @@ from haloc.ops.attrs import (
     Dims,
     Groups,
     Int,
-    Name,
     OneDim,
     OneShape,
     Pairs,
     Raw,
     Text,
-    Words,
 )
 from haloc.ops.table import Attr, Effect, register_missing
 
@@ -105,49 +103,3 @@ register_missing(
     effect=Effect.PURE,
 )
 register_missing("dynamic-reshape", ("operand", "sizes*"), NO_DYNAMIC, effect=Effect.PURE)
-
-# Contractions with more than two operands, and scan.
-DOT = ("lhs_batch", "lhs_contracting", "rhs_batch", "rhs_contracting")
-DOT_PROTO = "dot_dimension_numbers."
-RAGGED = "ragged_dot_dimension_numbers."
-
-
-def dot_dims(proto: str) -> tuple[Attr, ...]:
-    return tuple(Attr(f"{n}_dims", Dims(), (), f"{proto}{n}_dimensions") for n in DOT)
-
-
-PRECISION = Attr(
-    "operand_precision", Words(("default", "high", "highest")), (), "precision_config."
-)
-register_missing(
-    "ragged-dot",
-    ("lhs", "rhs", "group_sizes"),
-    "ragged contractions are not expanded yet",
-    attrs=(
-        *dot_dims(RAGGED + DOT_PROTO),
-        Attr("lhs_ragged_dims", Dims(), (), RAGGED + "lhs_ragged_dimensions"),
-        Attr("rhs_group_dims", Dims(), (), RAGGED + "rhs_group_dimensions"),
-        PRECISION,
-    ),
-    effect=Effect.PURE,
-)
-register_missing(
-    "scaled-dot",
-    ("lhs", "rhs", "lhs_scale", "rhs_scale"),
-    "block-scaled contractions are not expanded yet",
-    attrs=(*dot_dims(DOT_PROTO), PRECISION),
-    effect=Effect.PURE,
-)
-register_missing(
-    "scan",
-    ("operands*",),
-    "scan as one op is not expanded yet; JAX emits while",
-    attrs=(
-        Attr("to_apply", Computation(), proto="called_computation_ids[0]"),
-        Attr("dimensions", Dims(), ()),
-        Attr("num_carries", Int(), 0),
-        Attr("is_reverse", Bool(), False),
-        Attr("is_associative", Name(("true", "false", "unknown"), ("", "true", "false")), ""),
-    ),
-    effect=Effect.PURE,
-)

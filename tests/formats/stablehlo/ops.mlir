@@ -123,5 +123,7 @@
 "chlo.constant"() <{value = dense<1.0> : tensor<3xf32>}> : () -> tensor<3xf32>
 "chlo.constant_like"(%a) <{value = 2.0 : f32}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
 "chlo.ragged_dot"(%a, %b3r, %gs) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<4x4xf32>, tensor<2x4x5xf32>, tensor<2xi32>) -> tensor<4x5xf32>
+"chlo.scan"(%a, %v, %v) <{dimension = 0 : i64, is_reverse = true, is_associative = false, operandSegmentSizes = array<i32: 2, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({^bb0(%x: tensor<4xf32>, %y: tensor<f32>, %z: tensor<4xf32>): %w = "stablehlo.add"(%x, %z) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y, %w) : (tensor<f32>, tensor<4xf32>) -> ()}) : (tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+"chlo.scan"(%a, %v) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 0, 1>}> ({^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>): %w = "stablehlo.add"(%x, %z) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%w) : (tensor<4xf32>) -> ()}) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
 "stablehlo.unary_einsum"(%b3) <{einsum_config = "ijk->ki"}> : (tensor<2x3x4xf32>) -> tensor<4x2xf32>
 "stablehlo.cross-replica-sum"(%a) <{replica_groups = dense<[[0]]> : tensor<1x1xi64>}> : (tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -36,7 +36,6 @@ def test_op(line):
 REFUSED = {
     # Read, and refused by name when converted; or without a meaning of their own in HLO.
     "chlo._asin_acos_kernel",
-    "chlo.scan",
     "sdy.all_gather",
     "sdy.all_reduce",
     "sdy.all_slice",

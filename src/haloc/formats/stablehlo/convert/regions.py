@@ -185,6 +185,26 @@ def _reduce(scope: Scope, op: MlirOp) -> None:
     scope.results(op, made)
 
 
+@converts("chlo.scan")
+def _scan(scope: Scope, op: MlirOp) -> None:
+    """HLO gives a tuple, also of one result."""
+    operands = scope.operands(op)
+    sizes = reading.ints(op, "operandSegmentSizes")
+    if len(sizes) != 2 or sum(sizes) != len(operands) or min(sizes) < 0:
+        count = len(operands)
+        reading.fail(
+            op, f"operandSegmentSizes must be the numbers of inputs and inits, in all {count}"
+        )
+    region = scalar_region(scope, op, 0)
+    attrs = {"dimensions": (reading.integer(op, "dimension"),), "num_carries": sizes[1]}
+    if reading.flag(op, "is_reverse"):
+        attrs["is_reverse"] = True
+    if "is_associative" in op.attributes:
+        attrs["is_associative"] = "true" if reading.flag(op, "is_associative") else "false"
+    shape = tuple_shape(*(shape_of(r.type) for r in op.results))
+    scope.results(op, scope.add("scan", shape, operands, to_apply=region, **attrs))
+
+
 @converts("stablehlo.map")
 def _map(scope: Scope, op: MlirOp) -> HloInstruction:
     region = scalar_region(scope, op, 0)

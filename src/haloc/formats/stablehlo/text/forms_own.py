@@ -33,7 +33,7 @@ _FORMAT = re.compile(r"\s*e(\d+)m(\d+)")
 
 
 def dense_ints(values: object, element: str = "i64") -> DenseElements:
-    array = np.array(values, np.bool_ if element == "i1" else np.int64)
+    array = np.array(values, {"i1": np.bool_, "i32": np.int32}.get(element, np.int64))
     array.flags.writeable = False
     return DenseElements(RankedTensor(array.shape, element), array)
 

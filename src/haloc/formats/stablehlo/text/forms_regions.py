@@ -1,4 +1,4 @@
-"""Pretty forms of while and reduce, which hold regions."""
+"""Pretty forms of while, reduce and scan, which hold regions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from haloc.formats.stablehlo.mlir import (
     Attribute,
+    Integer,
     MlirBlock,
     MlirOp,
     MlirRegion,
@@ -117,7 +118,30 @@ def _reducer(reader: OperationReader, count: int) -> MlirRegion:
     return region
 
 
+def _scan(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`(%a) inits (%c) dimension=0 attributes {...} {...} : ...`."""
+    cursor = reader.cursor
+    inputs = reader.operands_in_parentheses()
+    cursor.expect_word("inits")
+    inits = reader.operands_in_parentheses()
+    cursor.expect_word("dimension")
+    cursor.expect("=")
+    attributes: dict[str, Attribute] = {"dimension": Integer(cursor.integer())}
+    if cursor.accept_word("attributes"):
+        attributes |= parse_dictionary(cursor)
+    region = reader.region()
+    operands = inputs + inits
+    results = reader.function_type(name, operands)
+    for key, sizes in (
+        ("operandSegmentSizes", (len(inputs), len(inits))),
+        ("resultSegmentSizes", (len(results) - len(inits), len(inits))),
+    ):
+        attributes[key] = dense_ints(sizes, "i32")
+    return MlirOp(name, operands, attributes, [region], results, None, position)
+
+
 OWN_FORMS |= {
+    "chlo.scan": _scan,
     "stablehlo.reduce": _reduce,
     "stablehlo.while": _while,
 }
