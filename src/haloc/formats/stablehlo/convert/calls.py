@@ -13,10 +13,10 @@ from haloc.formats.stablehlo.convert.context import (
     results_shape,
 )
 from haloc.formats.stablehlo.convert.metadata import location_name
-from haloc.formats.stablehlo.convert.printing import attribute_text, dictionary_text
 from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.convert.sharding import annotate
 from haloc.formats.stablehlo.mlir import Attribute, Integer, MlirOp, Struct, SymbolRef
+from haloc.formats.stablehlo.text.attribute_text import attribute_text, dictionary_text
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Layout, Shape, tuple_shape
 

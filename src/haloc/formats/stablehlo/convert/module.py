@@ -20,7 +20,6 @@ from haloc.formats.stablehlo.convert import (
 )
 from haloc.formats.stablehlo.convert.context import CONVERSIONS, Program, Scope, clean_name
 from haloc.formats.stablehlo.convert.metadata import location_name
-from haloc.formats.stablehlo.convert.printing import mesh_text
 from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.mlir import (
     Attribute,
@@ -29,6 +28,7 @@ from haloc.formats.stablehlo.mlir import (
     MlirOp,
     SdyMesh,
 )
+from haloc.formats.stablehlo.text.attribute_text import mesh_text
 from haloc.ir.module import HloModule
 
 _FAMILIES = (

@@ -8,7 +8,6 @@ from typing import Any
 from haloc.errors import InvalidArgumentError
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Program, Scope, converts, result_shape
-from haloc.formats.stablehlo.convert.printing import attribute_text
 from haloc.formats.stablehlo.convert.shapes import shape_of
 from haloc.formats.stablehlo.mlir import (
     Attribute,
@@ -21,6 +20,7 @@ from haloc.formats.stablehlo.mlir import (
     SdySharding,
     SymbolRef,
 )
+from haloc.formats.stablehlo.text.attribute_text import attribute_text
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ir.sharding import (

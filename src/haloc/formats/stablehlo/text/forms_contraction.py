@@ -81,7 +81,7 @@ def _convolution(reader: OperationReader, name: str, position: int) -> MlirOp:
     return MlirOp(name, operands, attributes, [], results, None, position)
 
 
-_WINDOW = {
+WINDOW = {
     "stride": ("window_strides", "i64"),
     "lhs_dilate": ("lhs_dilation", "i64"),
     "rhs_dilate": ("rhs_dilation", "i64"),
@@ -109,10 +109,10 @@ def _window(reader: OperationReader, name: str) -> dict[str, Attribute]:
                 cursor.fail_at("reverse is a list of true and false", at, cursor.pos)
             flags = [f.value != 0 if isinstance(f, Integer) else f is True for f in listed]
             found["window_reversal"] = dense_ints(flags, "i1")
-        elif key in _WINDOW:
-            found[_WINDOW[key][0]] = dense_ints(cursor.ints())
+        elif key in WINDOW:
+            found[WINDOW[key][0]] = dense_ints(cursor.ints())
         else:
-            wanted = ", ".join(["pad", *_WINDOW])
+            wanted = ", ".join(["pad", *WINDOW])
             message = f"unknown window field {key!r} of {name}, expected {wanted}"
             cursor.fail_at(message, at, at + len(key))
         if not cursor.accept(","):
