@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from haloc.errors import DeadlineExceededError, InternalError
-from haloc.runtime.array import SingleDeviceArray, view_of
 from haloc.runtime.pending import Pending
+from haloc.runtime.single_device_array import SingleDeviceArray, view_of
 from haloc.xla_client import batched_block_until_ready, make_interpreter_client
 
 CLIENT = make_interpreter_client()

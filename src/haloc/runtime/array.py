@@ -1,220 +1,319 @@
-"""Arrays: immutable values of one shape and element type, on the devices of a client."""
+"""Arrays: immutable values of one shape and element type, on one device or several."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haloc.analysis.memory import packed_size_bytes
 from haloc.errors import InvalidArgumentError
+from haloc.ir.shape import default_layout
+from haloc.runtime import traceback
 from haloc.runtime.array_protocols import ArrayProtocols, name_of
-from haloc.runtime.array_spec import ArraySpec
-from haloc.runtime.memory_pool import Block, HostBlock, array_interface
-from haloc.runtime.pending import Pending
+from haloc.runtime.assembly import arranged_shards
+from haloc.runtime.aval import ShapedArray
+from haloc.runtime.shard import Shard, shards_of
+from haloc.runtime.xla_shape import PjRtLayout
 
 if TYPE_CHECKING:
     from haloc.runtime.client import Client
-    from haloc.runtime.device import Device, Memory
-
-AnyBlock: TypeAlias = "Block | HostBlock"
+    from haloc.runtime.device import Device
+    from haloc.runtime.single_device_array import SingleDeviceArray
 
 
 class ArrayImpl(ArrayProtocols):
-    """An array. Made by `Client.buffer_from_pyval`, by executables, and from shards.
+    """An array, its elements spread over devices as its sharding says. Immutable.
 
-    NumPy reads it (`np.asarray(x)`, read-only), without a copy when one device holds it all. From
-    Python 3.12 on `memoryview(x)` works too; on 3.11 use `memoryview(np.asarray(x))`.
+    Made by `Client.buffer_from_pyval`, by executables, by `batched_device_put`, and from shards:
+    `ArrayImpl(aval, sharding, arrays, committed)`. aval: any object with the whole array's `shape`
+    and `dtype`; arrays: a list of one array for each device of this process, whose memory becomes
+    this array's. Raises TypeError for what is no list of arrays and, unless _skip_checks,
+    ValueError for arrays that do not fit the sharding; with _skip_checks they must be in its order.
+
+    NumPy reads an array (`np.asarray(x)`, read-only), without a copy when one device holds it all.
+    From Python 3.12 on `memoryview(x)` works too; on 3.11 use `memoryview(np.asarray(x))`.
     """
 
-    __slots__ = ("__weakref__", "_committed", "_npy_value")
-
-
-class SingleDeviceArray(ArrayImpl):
-    """An array in one memory space of one device.
-
-    A `pending` array's memory is still being written; whatever reads it waits, and gets the error
-    of the work that failed to write it.
-    """
-
-    __slots__ = ("_block", "_pending", "_spec")
+    __slots__ = (
+        "__weakref__",
+        "_aval",
+        "_committed",
+        "_npy_value",
+        "_sharding",
+        "_shards",
+        "_traceback",
+    )
 
     def __init__(
         self,
-        spec: ArraySpec,
-        block: AnyBlock,
-        committed: bool = True,
-        pending: Pending | None = None,
+        aval: Any,
+        sharding: Any,
+        arrays: list[ArrayImpl],
+        committed: bool,
+        _skip_checks: bool = False,
     ):
-        self._spec = spec
-        self._block: AnyBlock | None = block
-        self._pending = pending
+        if not isinstance(arrays, list):
+            raise TypeError(f"arrays is a {type(arrays).__name__}, not a list")
+        for array in arrays:
+            if not isinstance(array, ArrayImpl):
+                raise TypeError(f"Unsupported type for elements in `arrays`: {type(array)}")
+        shards = [s for a in arrays for s in a._live_shards()]
+        if not _skip_checks:
+            shards = arranged_shards(aval, sharding, shards)
+        if not shards:
+            raise ValueError("an array needs a shard on a device of this process")
+        # Objects of its own: deleting this array leaves the given ones alone.
+        self._shards: list[SingleDeviceArray] | None = [s._untracked(committed) for s in shards]
+        self._aval = ShapedArray(aval.shape, aval.dtype)
+        self._sharding = sharding
         self._committed = committed
         self._npy_value: np.ndarray | None = None
+        if traceback.of_arrays:
+            self._traceback = traceback.captured()
+        self.client.track(self)
 
     # --- What it is -------------------------------------------------------------------------------
 
     @property
+    def aval(self) -> ShapedArray:
+        """Shape and dtype."""
+        return self._aval
+
+    @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self._spec.dims
+        return self._aval.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        return self._spec.numpy_dtype
+        return self._aval.dtype
 
     @property
-    def device(self) -> Device:
-        return self._spec.device
-
-    def devices(self) -> set[Device]:
-        self._live_block()
-        return {self._spec.device}
+    def sharding(self) -> Any:
+        """Which device holds which part."""
+        return self._sharding
 
     @property
     def client(self) -> Client:
-        return self._spec.device.client
+        return self._sharding._device_assignment[0].client
 
     @property
     def committed(self) -> bool:
-        """Whether the array was put on its device on purpose (outputs, and device= given)."""
+        """Whether the array was put on its devices on purpose: outputs of executables are."""
         return self._committed
 
     @property
-    def memory(self) -> Memory:
-        return self._spec.memory
+    def device(self) -> Any:
+        """The device that has it all; of an array on several devices, its sharding."""
+        devices = self.devices()
+        return next(iter(devices)) if len(devices) == 1 else self.sharding
+
+    def devices(self) -> set[Device]:
+        self._live_shards()
+        return set(self.sharding.device_set)
 
     def platform(self) -> str:
-        self._live_block("platform")
-        return self._spec.device.platform
+        return self._live_shards("platform")[0]._spec.device.platform
 
     @property
     def is_fully_addressable(self) -> bool:
-        return True
+        """Whether all its devices belong to this process."""
+        return self.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        return True
+        """Whether each of its devices holds all of it."""
+        return self.sharding.is_fully_replicated
+
+    @property
+    def _pjrt_layout(self) -> PjRtLayout:
+        return PjRtLayout(default_layout(self.ndim))
+
+    @property
+    def traceback(self) -> traceback.Traceback | None:
+        """Where it was made, if `set_tracebacks_enabled(True)` had been called."""
+        return getattr(self, "_traceback", None)
 
     def on_device_size_in_bytes(self) -> int:
-        """Bytes of the elements, two 4-bit and four 2-bit ones to the byte, as XLA counts."""
-        self._live_block("GetOnDeviceSizeInBytes")
-        return packed_size_bytes(self._spec.dtype, self.size)
+        """Bytes of the elements on all devices, two 4-bit and four 2-bit ones to the byte, as XLA
+        counts."""
+        shards = self._live_shards("GetOnDeviceSizeInBytes")
+        return sum(s.on_device_size_in_bytes() for s in shards)
 
     def unsafe_buffer_pointer(self) -> int:
         """Address of the first element. haloc keeps one sub-byte element to the byte."""
-        return self._ready_block("UnsafeBufferPointer").pointer
+        shards = self._live_shards("UnsafeBufferPointer")
+        if len(shards) > 1:
+            raise InvalidArgumentError(
+                "UnsafeBufferPointer() is supported only for unsharded arrays."
+            )
+        return shards[0].unsafe_buffer_pointer()
+
+    # --- Shards -----------------------------------------------------------------------------------
+
+    @property
+    def _arrays(self) -> list[SingleDeviceArray] | None:
+        """Each device's part as an array, in the order of the sharding; None after deletion."""
+        return None if self._shards is None else list(self._shards)
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The shards on all devices; those of other processes have no data."""
+        return shards_of(self)
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The shards on this process's devices."""
+        return [s for s in shards_of(self) if s.data is not None]
+
+    def addressable_data(self, index: int) -> SingleDeviceArray:
+        """The index-th part on this process's devices, as an array."""
+        return self._live_shards()[index]
+
+    def _fully_replicated_shard(self) -> SingleDeviceArray:
+        """The first part: of a replicated array all of it."""
+        return self._live_shards("FullyReplicatedShard")[0]
+
+    def _live_shards(self, asked: str = "") -> list[SingleDeviceArray]:
+        """The parts, which may still be pending. asked: the call to name in the error."""
+        shards = self._shards
+        if shards is None:
+            raise deleted_error(asked, self)
+        return shards
 
     # --- Life -------------------------------------------------------------------------------------
 
-    def block_until_ready(self) -> SingleDeviceArray:
+    def block_until_ready(self) -> Any:
         """Wait for the value; returns self. Raises the error of the run that was to give the value,
         and InvalidArgumentError for a deleted array."""
-        self._ready_block("BlockHostUntilReady")
+        for shard in self._live_shards("BlockHostUntilReady"):
+            shard.block_until_ready()
         return self
 
     def is_ready(self) -> bool:
         """Whether `block_until_ready` would return, or raise, at once."""
-        self._live_block("IsReady")
-        pending = self._pending
-        return pending is None or pending.done()
+        return all(shard.is_ready() for shard in self._live_shards("IsReady"))
 
     def is_deleted(self) -> bool:
-        return self._block is None
+        return self._shards is None
 
     def delete(self) -> None:
         """Give the memory back, unless NumPy views, clones or a run still use it. May be
         repeated."""
-        block, self._block = self._block, None
-        if block is not None:
-            spec = self._spec
-            self._spec = ArraySpec(spec.memory, spec.dtype, spec.dims)
-            self._npy_value = None
+        shards, self._shards = self._shards, None
+        self._npy_value = None
+        for shard in shards or ():
+            shard.delete()
 
-    def clone(self) -> SingleDeviceArray:
+    def clone(self) -> ArrayImpl:
         """Another array object of the same memory, deleted on its own."""
-        block = self._live_block("Clone")
-        copy = SingleDeviceArray(self._spec, block, self._committed, self._pending)
-        self.client.track(copy)
-        return copy
+        shards: list[ArrayImpl] = list(self._live_shards("Clone"))
+        return ArrayImpl(self._aval, self._sharding, shards, self._committed, _skip_checks=True)
 
-    def _live_block(self, asked: str = "") -> AnyBlock:
-        """The memory, which may still be written to."""
-        block = self._block
-        if block is None:
-            if asked:
-                raise InvalidArgumentError(f"{asked}() called on deleted or donated buffer")
-            raise DeletedArrayError(self._spec)
-        return block
+    def __copy__(self) -> ArrayImpl:
+        return self.clone()
 
-    def _ready_block(self, asked: str = "") -> AnyBlock:
-        """The memory, with the value in it."""
-        block = self._live_block(asked)
-        pending = self._pending
-        if pending is not None:
-            pending.wait()
-            self._pending = None
-        return block
+    def __deepcopy__(self, memo: dict[int, Any]) -> ArrayImpl:
+        return self.clone()
+
+    def _replace_with(self, other: ArrayImpl) -> None:
+        """Become the other array: its memory and its sharding. InvalidArgumentError unless shape
+        and dtype are the same."""
+        refuse_other_aval(self, other)
+        shards = [s._untracked(other._committed) for s in other._live_shards()]
+        self._shards, self._sharding = shards, other.sharding
+        self._committed = other._committed
+        self._npy_value = None
 
     # --- As NumPy sees it -------------------------------------------------------------------------
 
     @property
     def _value(self) -> np.ndarray:
-        """A read-only NumPy view of the memory, which it keeps alive."""
+        """The elements, read-only: a view of memory where one device has them all."""
         value = self._npy_value
         if value is None:
-            block = self._ready_block()
-            value = view_of(block, self._spec)
-            self._npy_value = value
+            value = self._npy_value = self._assembled()
         return value
 
+    def _assembled(self) -> np.ndarray:
+        if self.is_fully_replicated:
+            return self._live_shards()[0]._value
+        if not self.is_fully_addressable:
+            raise RuntimeError(
+                "Fetching the value of an array that spans devices of other processes is not "
+                "possible; read its addressable_shards"
+            )
+        value = np.empty(self.shape, self.dtype)
+        for shard in shards_of(self):
+            if shard.replica_id == 0 and shard.data is not None:
+                part = value[shard.index]
+                value[shard.index] = shard.data._value.reshape(part.shape)
+        value.flags.writeable = False
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By value: what is read back is on the default device of the reading process."""
+        return (array_of_value, (np.array(self._value), self._committed))
+
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule of the same memory. Consumers must not write to it."""
-        value = self._value
-        version = options.get("max_version")
-        if version is None or version[0] < 1:
-            # The old protocol has no word for "read-only", and NumPy refuses to stay silent.
-            value = view_of(self._live_block(), self._spec, read_only=False)
-        return value.__dlpack__(**options)
+        """A DLPack capsule of the same memory; see `haloc.runtime.dlpack`."""
+        shards = self._live_shards()
+        if len(shards) > 1:
+            raise BufferError(
+                "to_dlpack can only pack a dlpack tensor from an array on a singular device, but "
+                f"an array with a Sharding over {len(shards)} devices was provided."
+            )
+        return shards[0].__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # kDLCPU
+        """(kDLCPU, 0)."""
+        if len(self._live_shards()) > 1:
+            raise BufferError("__dlpack__ only supported for unsharded arrays.")
+        return (1, 0)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._shards is None or len(self._shards) > 1:
+            raise AttributeError("__cuda_array_interface__ is only supported for unsharded arrays.")
         raise AttributeError("__cuda_array_interface__ is only defined for NVidia GPU buffers.")
 
     def copy_to_host_async(self) -> None:
         """Start the copy that `np.asarray` will wait for: on a CPU there is none to make."""
-        self._live_block()
+        self._live_shards()
+
+    def _copy_single_device_array_to_host_async(self) -> None:
+        self._live_shards("FullyReplicatedShard")
+
+    def _single_device_array_to_np_array_did_copy(self) -> tuple[np.ndarray, bool]:
+        """The first part as NumPy sees it, and whether that is a copy (it never is)."""
+        return self._fully_replicated_shard()._value, False
 
 
 class DeletedArrayError(InvalidArgumentError):
     """The elements of an array were asked for after `delete()` or donation."""
 
-    def __init__(self, spec: ArraySpec):
-        super().__init__(
-            f"Array has been deleted with shape={name_of(spec.numpy_dtype, spec.dims)}."
+
+def deleted_error(asked: str, array: ArrayImpl) -> InvalidArgumentError:
+    """The error of a deleted array. asked: the call to name, as in XLA; none: the elements."""
+    if asked:
+        return InvalidArgumentError(f"{asked}() called on deleted or donated buffer")
+    return DeletedArrayError(
+        f"Array has been deleted with shape={name_of(array.dtype, array.shape)}."
+    )
+
+
+def refuse_other_aval(array: ArrayImpl, other: ArrayImpl) -> None:
+    """InvalidArgumentError unless the arrays have one shape and one dtype."""
+    if array.shape != other.shape or array.dtype != other.dtype:
+        raise InvalidArgumentError(
+            f"an array {name_of(array.dtype, array.shape)} cannot become one of "
+            f"{name_of(other.dtype, other.shape)}"
         )
 
 
-class _Writable:
-    """A block as NumPy may write to it: for filling arrays, and for DLPack's old protocol."""
+def array_of_value(value: np.ndarray, committed: bool = False) -> ArrayImpl:
+    """An unpickled array: on the first device of the process's default client."""
+    from haloc.runtime.default_client import default_client  # noqa: PLC0415  # made of arrays
 
-    __slots__ = ("block",)
-
-    def __init__(self, block: AnyBlock):
-        self.block = block
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return array_interface(self.block.pointer, self.block.size_bytes, read_only=False)
-
-
-def view_of(block: AnyBlock, spec: ArraySpec, *, read_only: bool = True) -> np.ndarray:
-    """A block's memory as a NumPy array of the spec's shape and type, keeping the block alive."""
-    if not spec.size_bytes:
-        empty = np.empty(spec.dims, spec.numpy_dtype)
-        empty.flags.writeable = not read_only
-        return empty
-    memory = np.asarray(block if read_only else _Writable(block))
-    return memory[: spec.size_bytes].view(spec.numpy_dtype).reshape(spec.dims)
+    array = default_client().buffer_from_pyval(value, force_copy=True)
+    array._committed = committed
+    return array

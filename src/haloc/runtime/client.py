@@ -15,7 +15,7 @@ from haloc.formats.hlo_text import to_text
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.ir.module import HloModule
 from haloc.ir.shape import default_layout
-from haloc.runtime.array import ArrayImpl, SingleDeviceArray
+from haloc.runtime.array import ArrayImpl
 from haloc.runtime.backend import Backend, Program
 from haloc.runtime.compile_options import CompileOptions, check_layouts, check_supported
 from haloc.runtime.computation import read_computation
@@ -33,6 +33,7 @@ from haloc.runtime.host_buffer import (
 )
 from haloc.runtime.live import LiveObjects
 from haloc.runtime.memory_pool import MemoryPool
+from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.xla_shape import PjRtLayout
 from haloc.verifier import verify
 from haloc.version import VERSION

@@ -9,14 +9,22 @@ import numpy as np
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ir.dtype import DType
 from haloc.runtime.array_spec import ArraySpec
+from haloc.runtime.memory_pool import memory_limit_bytes
 
 if TYPE_CHECKING:
     from haloc.runtime.array import ArrayImpl
     from haloc.runtime.client import Client
+    from haloc.runtime.sharding import SingleDeviceSharding
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
 """On a CPU all three are the same host memory."""
 
+_MEMORY_CLASSES = {
+    "device": "CpuDeviceMemory",
+    "pinned_host": "PinnedHostMemory",
+    "unpinned_host": "UnpinnedHostMemorySpace",
+}
+"""PJRT's names, which people see in `str(memory)`."""
 
 _SPECS_KEPT = 1 << 16
 """A forgotten spec costs its arrays a slower check when they become arguments, nothing else."""
@@ -32,6 +40,8 @@ class Memory:
         self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
         self.known_specs: dict[tuple[np.dtype[Any], tuple[int, ...]], ArraySpec] = {}
         """The specs by NumPy dtype, for types that were found to be HLO's."""
+        self.sharding: SingleDeviceSharding | None = None
+        """Of the arrays here, once asked for."""
 
     def spec(self, dtype: DType, dims: tuple[int, ...]) -> ArraySpec:
         """The one spec of arrays of this type and these dimensions in this memory."""
@@ -59,7 +69,10 @@ class Memory:
         return f"{self.kind.upper() if self.kind != 'device' else 'CPU_DEVICE'}_{self.id}"
 
     def __str__(self) -> str:
-        return f"CpuDeviceMemory(id={self.id}, process_index={self.process_index}, client=cpu)"
+        return (
+            f"{_MEMORY_CLASSES[self.kind]}(id={self.id}, process_index={self.process_index}, "
+            f"client={self.platform})"
+        )
 
 
 class Device:
@@ -110,15 +123,46 @@ class Device:
             f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
         )
 
-    def memory_stats(self) -> None:
-        """None on a CPU, as in jaxlib: its memory is the host's."""
+    def memory_stats(self) -> dict[str, int]:
+        """Sizes in bytes, by the names that GPU allocators use.
+
+        bytes_in_use, largest_alloc_size: of the arrays that live on this device, memory that
+        several share once. bytes_limit: the machine's memory. pool_bytes, peak_pool_bytes: what the
+        client has got from the system for all its devices, scratch and free memory included.
+        (jaxlib has no statistics of CPUs: None.)
+        """
+        blocks = {}
+        for array in self.client.live_arrays():
+            for shard in array._arrays or ():
+                block = shard._block
+                if block is not None and shard.device is self:
+                    blocks[block.pointer] = block.size_bytes
+        pool = self.client.pool
+        return {
+            "bytes_in_use": sum(blocks.values()),
+            "largest_alloc_size": max(blocks.values(), default=0),
+            "bytes_limit": memory_limit_bytes(),
+            "pool_bytes": pool.held_bytes,
+            "peak_pool_bytes": pool.peak_held_bytes,
+        }
 
     def live_buffers(self) -> list[ArrayImpl]:
         """The arrays on this device, newest first."""
-        return [a for a in self.client.live_arrays() if a.device is self]
+        return [a for a in self.client.live_arrays() if self in a.devices()]
 
     def get_stream_for_external_ready_events(self) -> int:
-        raise UnimplementedError("get_stream_for_external_ready_events: only devices with streams")
+        raise UnimplementedError(
+            "PjRtDevice::GetStreamForExternalReadyEvents only implemented for GPU"
+        )
+
+    def __reduce__(self) -> str:
+        raise TypeError(f"cannot pickle {self!r}: a device belongs to a client of this process")
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Device:
+        return self
 
     def __repr__(self) -> str:
         return f"{self._type_name}(id={self.id})"

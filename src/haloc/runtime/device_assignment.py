@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from haloc.errors import InvalidArgumentError
 from haloc.formats.proto import encode
 from haloc.runtime.device import MEMORY_KINDS, Device
 
@@ -41,11 +42,15 @@ class DeviceList:
 
     @property
     def is_fully_addressable(self) -> bool:
-        return True
+        """Whether all devices belong to this process."""
+        return all(_is_addressable(d) for d in self._devices)
 
     @property
     def addressable_device_list(self) -> DeviceList:
-        return self
+        """The devices of this process, in order."""
+        if self.is_fully_addressable:
+            return self
+        return DeviceList(tuple(d for d in self._devices if _is_addressable(d)))
 
     @property
     def process_indices(self) -> set[int]:
@@ -60,8 +65,31 @@ class DeviceList:
         return MEMORY_KINDS if self._devices else ()
 
     @property
-    def device_kind(self) -> str:
-        return self._devices[0].device_kind
+    def device_kind(self) -> str | None:
+        return self._devices[0].device_kind if self._devices else None
+
+
+def _is_addressable(device: Device) -> bool:
+    return device.process_index == device.client.process_index()
+
+
+def check_and_canonicalize_memory_kind(
+    memory_kind: str | None, device_list: DeviceList
+) -> str | None:
+    """The memory kind of arrays on these devices: the given one, or the default for None.
+
+    None where there are no devices to ask. ValueError for a kind that they do not have.
+    """
+    if not isinstance(device_list, DeviceList):
+        raise TypeError(f"device_list is a {type(device_list).__name__}, not a DeviceList")
+    if memory_kind is None:
+        return device_list.default_memory_kind
+    for device in device_list:
+        try:
+            device.memory(memory_kind)
+        except InvalidArgumentError as error:
+            raise ValueError(error.message) from None
+    return memory_kind
 
 
 class DeviceAssignment:
@@ -72,11 +100,14 @@ class DeviceAssignment:
 
     @staticmethod
     def create(assignment: np.ndarray) -> DeviceAssignment:
-        """TypeError for anything but a two-dimensional array of integers."""
+        """TypeError for anything but a two-dimensional array of integers, InvalidArgumentError for
+        one without elements."""
         if not isinstance(assignment, np.ndarray) or assignment.ndim != 2:
             raise TypeError("DeviceAssignment.create takes a two-dimensional NumPy array of ids")
         if assignment.dtype.kind not in "iu":
             raise TypeError(f"device ids are integers, not {assignment.dtype}")
+        if not assignment.size:
+            raise InvalidArgumentError(f"a device assignment of shape {assignment.shape} is empty")
         return DeviceAssignment(np.array(assignment, np.int64))
 
     def replica_count(self) -> int:

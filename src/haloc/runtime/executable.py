@@ -16,13 +16,14 @@ from haloc.interpreter import NanGuard
 from haloc.ir.module import HloModule
 from haloc.ir.shape import default_layout
 from haloc.runtime.arguments import check_arguments
-from haloc.runtime.array import ArrayImpl, SingleDeviceArray
+from haloc.runtime.array import ArrayImpl
 from haloc.runtime.backend import Program
 from haloc.runtime.device import Device
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.memory_pool import Block
 from haloc.runtime.memory_stats import CompiledMemoryStats, compiled_memory_stats
 from haloc.runtime.results import ExecuteResults, ShardedToken
+from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.tracing import trace_leaves
 from haloc.runtime.xla_shape import PjRtLayout
 

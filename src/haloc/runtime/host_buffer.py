@@ -12,10 +12,11 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError
 from haloc.ir.dtype import dtype_from_numpy
-from haloc.runtime.array import AnyBlock, ArrayImpl, SingleDeviceArray, view_of
+from haloc.runtime.array import ArrayImpl
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.device import Device
 from haloc.runtime.memory_pool import ALIGNMENT_BYTES, HostBlock, MemoryPool
+from haloc.runtime.single_device_array import AnyBlock, SingleDeviceArray, view_of
 
 
 class HostBufferSemantics(Enum):

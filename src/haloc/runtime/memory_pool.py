@@ -6,6 +6,7 @@ the memory of a dead array waits here for the next array of its size class.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -84,6 +85,9 @@ class MemoryPool:
     limit_bytes bounds the freed memory that is kept; the memory in use has no bound here. Small
     classes are cut from slabs and always kept. The bound is enforced when a block of
     `trim_from_bytes` or more dies and when new memory is fetched. Safe to use from any thread.
+
+    held_bytes, peak_held_bytes: fetched from the system and not given back, now and at most; in
+    use or free.
     """
 
     trim_from_bytes = _SLAB_BYTES
@@ -93,6 +97,8 @@ class MemoryPool:
         self._free: dict[int, list[_Chunk]] = {}
         self._class_of: dict[int, tuple[int, list[_Chunk]]] = {}
         self._trimming = threading.Lock()
+        self._counting = threading.Lock()
+        self.held_bytes = self.peak_held_bytes = 0
 
     def allocate(self, size_bytes: int) -> Block:
         """A block of at least `size_bytes`; what it holds is arbitrary.
@@ -133,6 +139,7 @@ class MemoryPool:
                     except IndexError:
                         break
                     excess -= size
+                    self._count(-size)
         finally:
             self._trimming.release()
 
@@ -146,11 +153,24 @@ class MemoryPool:
     def _refill(self, class_bytes: int, free: list[_Chunk]) -> _Chunk:
         if class_bytes > _LARGEST_SLAB_CLASS_BYTES:
             self.trim()
-            return _system_memory(class_bytes)
+            chunk = _system_memory(class_bytes)
+            self._count(class_bytes)
+            return chunk
         base, owner = _system_memory(_SLAB_BYTES)
+        self._count(_SLAB_BYTES)
         chunks = [(base + at, owner) for at in range(0, _SLAB_BYTES - class_bytes + 1, class_bytes)]
         free.extend(chunks[1:])
         return chunks[0]
+
+    def _count(self, size_bytes: int) -> None:
+        with self._counting:
+            self.held_bytes += size_bytes
+            self.peak_held_bytes = max(self.peak_held_bytes, self.held_bytes)
+
+
+def memory_limit_bytes() -> int:
+    """Bytes of memory this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def size_class_bytes(size_bytes: int) -> int:

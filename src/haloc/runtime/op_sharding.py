@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import IntEnum
+from itertools import accumulate, pairwise
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,8 @@ from haloc.runtime.xla_shape import XlaShape
 
 
 class OpShardingType(IntEnum):
+    """Prints as jaxlib's `OpSharding_Type` does."""
+
     REPLICATED = 0
     MAXIMAL = 1
     TUPLE = 2
@@ -33,10 +38,16 @@ class OpShardingType(IntEnum):
     UNKNOWN = 5
     UNREDUCED = 6
 
+    def __repr__(self) -> str:
+        return f"OpSharding_Type.{self.name}"
+
 
 class ShardGroupType(IntEnum):
     AS = 0
     LIKE = 1
+
+    def __repr__(self) -> str:
+        return f"OpSharding_ShardGroupType.{self.name}"
 
 
 class OpSharding:
@@ -45,15 +56,39 @@ class OpSharding:
     Type = OpShardingType
     ShardGroupType = ShardGroupType
 
-    def __init__(self) -> None:
-        self._set({})
-
     _LISTS = (
         "tile_assignment_dimensions",
         "tile_assignment_devices",
         "iota_reshape_dims",
         "iota_transpose_perm",
     )
+
+    __slots__ = (
+        "_rest",
+        "iota_reshape_dims",
+        "iota_transpose_perm",
+        "is_shard_group",
+        "last_tile_dims",
+        "replicate_on_last_tile_dim",
+        "shard_group_id",
+        "shard_group_type",
+        "tile_assignment_devices",
+        "tile_assignment_dimensions",
+        "tuple_shardings",
+        "type",
+    )
+
+    type: OpShardingType
+    shard_group_type: ShardGroupType
+
+    def __init__(self) -> None:
+        self._set({})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        wanted = {"type": OpShardingType, "shard_group_type": ShardGroupType}.get(name, object)
+        if not isinstance(value, wanted):
+            raise TypeError(f"OpSharding.{name} is {value!r}, not an {wanted.__name__}")
+        object.__setattr__(self, name, value)
 
     def _set(self, message: Message) -> None:
         message = dict(message)
@@ -224,13 +259,13 @@ class XlaHloSharding:
         return [XlaHloSharding(e) for e in self.ir.elements]
 
     def num_dimensions(self) -> int:
-        return len(self.ir.tile_dims)
+        return len(self.tile_assignment_dimensions())
 
     def num_devices(self) -> int:
         return prod(self.ir.tile_dims) if self.ir.is_tiled else 1
 
     def tile_assignment_dimensions(self) -> list[int]:
-        return list(self.ir.tile_dims)
+        return [1] if self.ir.kind is ShardingKind.MAXIMAL else list(self.ir.tile_dims)
 
     def tile_assignment_devices(self) -> list[int]:
         if self.ir.is_tiled:
@@ -239,6 +274,25 @@ class XlaHloSharding:
 
     def is_tile_assignment_iota(self) -> bool:
         return isinstance(self.ir.devices, Iota)
+
+    def get_axis_sizes(self) -> list[int]:
+        """Sizes of the mesh axes, device ids counted row-major, of which every tile dimension is a
+        product. InvalidArgumentError for device ids that are no iota, or where there is no such
+        mesh."""
+        devices = self.ir.devices
+        if not isinstance(devices, Iota):
+            raise InvalidArgumentError(f"sharding {self.ir} has no axes: its devices are no iota")
+        # Cut the transposed ids where either factorisation has a boundary.
+        turned = [devices.dims[d] for d in devices.order]
+        cuts = sorted({*accumulate(turned, mul), *accumulate(self.ir.tile_dims, mul)} - {1})
+        if any(larger % smaller for smaller, larger in pairwise(cuts)):
+            raise InvalidArgumentError(f"sharding {self.ir} has no mesh axes that divide its tiles")
+        pieces = iter([larger // smaller for smaller, larger in pairwise([1, *cuts])])
+        by_source: dict[int, list[int]] = {}
+        for source, size in zip(devices.order, turned, strict=True):
+            while prod(by_source.setdefault(source, [])) < size:
+                by_source[source].append(next(pieces))
+        return [size for source in sorted(by_source) for size in by_source[source]]
 
     def replicate_on_last_tile_dim(self) -> bool:
         return self.ir.subgroups == ("replicated",)
@@ -260,10 +314,16 @@ class XlaHloSharding:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, XlaHloSharding):
             return NotImplemented
-        return self.ir == other.ir
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self.ir)
+        return hash(self._key())
+
+    def _key(self) -> HloSharding:
+        """The same for device ids that are written as a list or as an iota."""
+        if not isinstance(self.ir.devices, Iota):
+            return self.ir
+        return replace(self.ir, devices=tuple(self.ir.devices.ids().tolist()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (XlaHloSharding.from_string, (str(self.ir),))
