@@ -23,7 +23,7 @@ class RunContext(ctypes.Structure):
     replica_id, partition_id: the participant. run_id: equal for all participants of one execution
     and for no other in this process. gang: address of the state that the participants share
     (`haloc.cpu.collective.gang`); 0 for a participant of its own. self_id: this object, for calls
-    back into Python. failed_at: what failed, as the one who failed numbers it.
+    back into Python. failed_at: number of the site of the collective that failed, or -1.
     error: the exception behind a failure, if there is one: the first that `fail` was given.
     host: what the executable hands to the host callbacks of the run.
     """
@@ -49,7 +49,7 @@ class RunContext(ctypes.Structure):
         host: Any = None,
     ):
         number = next(_run_ids) if run_id is None else run_id
-        super().__init__(replica_id, partition_id, number, gang, id(self))
+        super().__init__(replica_id, partition_id, number, gang, id(self), -1)
         self.pointer = ctypes.addressof(self)
         self.error = None
         self.host = host

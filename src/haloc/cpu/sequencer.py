@@ -15,6 +15,7 @@ from haloc.codegen.kernel import KERNELS, Kernel
 from haloc.codegen.loops import emit_loop_kernel
 from haloc.codegen.target import Target
 from haloc.cpu.arena import Arena, Slot
+from haloc.cpu.collective.sites import Sites
 from haloc.cpu.constants import ConstantPool
 from haloc.cpu.linker import Linker, grain
 from haloc.errors import HloError, UnimplementedError
@@ -24,6 +25,9 @@ from haloc.ops.table import Elementwise, Indexed, op
 
 Leaves: TypeAlias = "list[Slot]"
 """Where the leaves of a value live, depth first."""
+
+TRIPS_ASSUMED = 100
+"""Of every loop, for the estimate of a program's time."""
 
 
 @dataclass
@@ -39,12 +43,18 @@ class Frame:
 
 
 class Sequencer:
-    """on_progress is told how many instructions have been dealt with."""
+    """on_progress is told how many instructions have been dealt with. sites: of the collectives;
+    the default is a program of one participant. cost_ns: estimated time of the program so far."""
 
     def __init__(
-        self, target: Target, linker: Linker, on_progress: Callable[[int], None] | None = None
+        self,
+        target: Target,
+        linker: Linker,
+        on_progress: Callable[[int], None] | None = None,
+        sites: Sites | None = None,
     ):
         self.target = target
+        self.sites = sites or Sites()
         self.on_progress = on_progress
         self.instructions = 0
         self.linker = linker
@@ -54,6 +64,7 @@ class Sequencer:
         self.kernels = 0
         self.loop_depth = 0
         self.uses_run = False
+        self.cost_ns = 0.0
         self._counter = 0
         self._context_size = 0
 
@@ -230,6 +241,10 @@ class Sequencer:
         except HloError as error:
             error.add_note(f"in instruction {instruction!r} of {frame.computation.name}")
             raise
+        return self.place(frame, instruction, kernel)
+
+    def place(self, frame: Frame, instruction: HloInstruction, kernel: Kernel) -> Leaves:
+        """Run an instruction's kernel here; where its results are."""
         results = self.allocate(frame, instruction, kernel.in_place, kernel.updates)
         buffers = [s for o in instruction.operands for s in frame.values[o]]
         for operand, result in zip(kernel.updates, results, strict=False):
@@ -261,6 +276,7 @@ class Sequencer:
         pointers.append("null" if scratch is None else self.pointer(scratch))
         for phase in kernel.phases:
             symbol = names[phase.symbol]
+            self.cost_ns += phase.extent * phase.unit_cost_ns * TRIPS_ASSUMED**self.loop_depth
             if phase.can_fail:
                 self.checked_call(symbol, [*pointers, "%run"])
                 continue

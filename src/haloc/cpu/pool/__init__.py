@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from haloc.codegen.target import host_target
+from haloc.cpu.collective.native import EXPORTS
 from haloc.cpu.pool.native import pool_text
 from haloc.cpu.pool.threads import MAX_THREADS, default_num_threads
 from haloc.errors import InvalidArgumentError
@@ -40,7 +41,13 @@ class _Native:
         return prototype(self.symbols[name])(*arguments)
 
 
-_FUNCTIONS = (PARALLEL_FOR, "haloc_pool_reset", "haloc_pool_set_limit", "haloc_pool_started")
+_FUNCTIONS = (
+    PARALLEL_FOR,
+    "haloc_pool_reset",
+    "haloc_pool_set_limit",
+    "haloc_pool_started",
+    *EXPORTS,
+)
 _lock = threading.Lock()
 _native: _Native | None = None
 _num_threads = 0
@@ -95,8 +102,10 @@ def _installed() -> _Native:
                 count = default_num_threads()
                 native = _compile()
                 native.call("haloc_pool_reset")
+                native.call("haloc_gang_reset")
                 native.call("haloc_pool_set_limit", count)
-                llvm.add_symbol(PARALLEL_FOR, native.symbols[PARALLEL_FOR])
+                for name in (PARALLEL_FOR, *EXPORTS):
+                    llvm.add_symbol(name, native.symbols[name])
                 _num_threads = count
                 _native = native
     return _native
@@ -122,6 +131,7 @@ def _after_fork_in_child() -> None:
     _lock = threading.Lock()
     if _native is not None:
         _native.call("haloc_pool_reset")
+        _native.call("haloc_gang_reset")
 
 
 if hasattr(os, "register_at_fork"):

@@ -20,6 +20,8 @@ from __future__ import annotations
 import platform
 import sys
 
+from haloc.cpu.collective.native import gang_text
+
 SPIN_ROUNDS = 600
 """Times a thread looks again before it sleeps: 20-30 us with x86's pause instruction."""
 
@@ -36,7 +38,7 @@ _IS_DARWIN = sys.platform == "darwin"
 
 
 def pool_text() -> str:
-    """The module's text for this machine."""
+    """The module's text for this machine: the pool, and the threads of gangs."""
     declare_pause, pause = _PAUSE.get(platform.machine(), ("", ""))
     words = {
         "DECLARE_PAUSE": declare_pause,
@@ -47,7 +49,7 @@ def pool_text() -> str:
         "SIG_SETMASK": "3" if _IS_DARWIN else "2",
         "SIGBUS": "10" if _IS_DARWIN else "7",
     }
-    text = _TEXT
+    text = _TEXT + gang_text()
     for word, value in words.items():
         text = text.replace(f"${word}", value)
     return text
@@ -205,18 +207,12 @@ after:
   br label %idle
 }
 
-; Start threads until there are %wanted. They handle no signals but their own faults. Where the
-; system gives no more threads, the job runs with those there are.
-define internal void @start(i64 %wanted) {
-entry:
+; Start a thread; 0, or the system's error. It handles no signals but its own faults.
+define internal i32 @create_thread(ptr %function, ptr %argument) {
   %attributes = alloca [256 x i8], align 16
   %blocked = alloca [128 x i8], align 16
   %before = alloca [128 x i8], align 16
   %thread = alloca i64
-  %n0 = load atomic i64, ptr @started seq_cst, align 8
-  %enough = icmp sge i64 %n0, %wanted
-  br i1 %enough, label %done, label %prepare
-prepare:
   call i32 @sigfillset(ptr %blocked)
   call i32 @sigdelset(ptr %blocked, i32 4)
   call i32 @sigdelset(ptr %blocked, i32 $SIGBUS)
@@ -226,23 +222,30 @@ prepare:
   call i32 @pthread_attr_init(ptr %attributes)
   call i32 @pthread_attr_setdetachstate(ptr %attributes, i32 $DETACHED)
   call i32 @pthread_attr_setstacksize(ptr %attributes, i64 $STACK_BYTES)
+  %rc = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr %function, ptr %argument)
+  call i32 @pthread_attr_destroy(ptr %attributes)
+  call i32 @pthread_sigmask(i32 $SIG_SETMASK, ptr %before, ptr null)
+  ret i32 %rc
+}
+
+; Start workers until there are %wanted. Where the system gives no more threads, the job runs with
+; those there are.
+define internal void @start(i64 %wanted) {
+entry:
+  %n0 = load atomic i64, ptr @started seq_cst, align 8
   br label %more
 more:
-  %n = phi i64 [ %n0, %prepare ], [ %n.next, %started ]
+  %n = phi i64 [ %n0, %entry ], [ %n.next, %started ]
   %full = icmp sge i64 %n, %wanted
-  br i1 %full, label %finish, label %create
+  br i1 %full, label %done, label %create
 create:
-  %rc = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @worker, ptr null)
+  %rc = call i32 @create_thread(ptr @worker, ptr null)
   %ok = icmp eq i32 %rc, 0
-  br i1 %ok, label %started, label %finish
+  br i1 %ok, label %started, label %done
 started:
   %n.next = add i64 %n, 1
   store atomic i64 %n.next, ptr @started seq_cst, align 8
   br label %more
-finish:
-  call i32 @pthread_attr_destroy(ptr %attributes)
-  call i32 @pthread_sigmask(i32 $SIG_SETMASK, ptr %before, ptr null)
-  br label %done
 done:
   ret void
 }
@@ -352,4 +355,5 @@ done:
 
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
