@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from haloc import interpreter
 from haloc.ops.table import OPS
-from tests.ops.walk import RUNNABLE, arguments, example, leaves
+from tests.ops.walk import RUNNABLE, arguments, example, leaves, run_example
 
 SEEDS = range(6)
 
@@ -25,7 +24,7 @@ def test_inference_gives_the_declared_shape(opcode):
 def test_values_have_exactly_the_declared_type_and_dimensions(opcode):
     for seed in SEEDS:
         graph = example(opcode, seed)
-        result = leaves(interpreter.run(graph.module, arguments(graph)))
+        result = leaves(run_example(graph, arguments(graph)))
         shapes = [s for s in graph.computation.root.shape.leaves() if s.is_array]
         assert [(v.dtype, v.shape) for v in result] == [(s.dtype.numpy, s.dims) for s in shapes]
 

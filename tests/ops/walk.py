@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from haloc import interpreter
+from haloc.interpreter import HostTransfers
 from haloc.ir.literal import Value
 from haloc.ir.shape import Shape
 from haloc.ops.basic import random_array
@@ -24,6 +26,15 @@ def example(opcode: str, seed: int) -> ExampleGraph:
 def arguments(graph: ExampleGraph) -> list[Value]:
     """Random values for the graph's parameters."""
     return [random_value(graph, p.shape) for p in graph.computation.parameters]
+
+
+def run_example(graph: ExampleGraph, given: list[Value]) -> Value:
+    """The root's value in the interpreter, with a host that feeds infeed random numbers."""
+    host = HostTransfers(timeout_s=1)
+    for instruction in graph.computation.instructions:
+        if instruction.opcode == "infeed":
+            host.transfer_to_infeed(random_value(graph, instruction.shape.elements[0]))
+    return interpreter.run(graph.module, given, host=host)
 
 
 def random_value(graph: ExampleGraph, shape: Shape) -> Value:

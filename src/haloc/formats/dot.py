@@ -45,6 +45,7 @@ _STRUCTURE_COLOURS = {
     Structure.LIBRARY: _DARK_BLUE,
     Structure.CONTROL: _DARK_GREEN,
     Structure.COLLECTIVE: _BROWN,
+    Structure.POINT_TO_POINT: _BROWN,
     Structure.HOST: _DARK_ORANGE,
     Structure.NO_CODE: _WHITE,
 }

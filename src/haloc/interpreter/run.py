@@ -14,12 +14,16 @@ from haloc.errors import (
     ResourceExhaustedError,
 )
 from haloc.formats.quote import quoted, source_of
+from haloc.interpreter.arguments import fitted, kind_of
+from haloc.interpreter.bounded import evaluation
 from haloc.interpreter.elementwise import VectorPlan, vector_plan
 from haloc.interpreter.guard import NanGuard
+from haloc.interpreter.host_transfers import HostTransfers
+from haloc.interpreter.participant import Participant
+from haloc.interpreter.rendezvous import Rendezvous
 from haloc.ir.literal import Value
 from haloc.ir.module import HloComputation, HloInstruction, HloModule
-from haloc.ir.shape import Shape
-from haloc.ops.table import OPS, Evaluate
+from haloc.ops.table import Evaluate
 
 OnValue = Callable[[HloInstruction, Value], None]
 
@@ -31,17 +35,29 @@ def run(
     device_id: tuple[int, int] = (0, 0),
     on_value: OnValue | None = None,
     guard: NanGuard | None = None,
+    host: HostTransfers | None = None,
 ) -> Value:
     """Run the entry computation on arguments of its parameters' shapes and return its result.
 
-    Arrays are NumPy arrays of the shape's dtype and dims, tuples are tuples, tokens None.
+    Arrays are NumPy arrays of the shape's dtype and dims, with as many elements as there are in a
+    dynamic dimension (at most its bound); tuples are tuples, tokens None.
     device_id: the (replica, partition) simulated. on_value: called with each instruction and its
     value, in order of execution, called computations included (not inside elementwise regions,
     which run on whole arrays). guard: stops the run where a NaN is made, with NonFiniteError.
+    host: the other end of infeed, outfeed and host transfers.
+
+    There is one participant: a collective works in a group of one, and is refused when its groups
+    name more; `run_participants` runs several.
+
     Raises InvalidArgumentError for arguments that do not fit and ResourceExhaustedError when memory
     or the stack runs out; an error inside an instruction carries notes that name it.
     """
-    interpreter = Interpreter(device_id=device_id, on_value=on_value, guard=guard)
+    interpreter = Interpreter(device_id=device_id, on_value=on_value, guard=guard, host=host)
+    return run_entry(interpreter, module, arguments)
+
+
+def run_entry(interpreter: Interpreter, module: HloModule, arguments: Sequence[Value]) -> Value:
+    """`run` with a walker at hand."""
     parameters = module.entry.parameters
     if len(arguments) != len(parameters):
         raise InvalidArgumentError(
@@ -69,28 +85,6 @@ def _own(value: Value) -> Value:
     return None if value is None else np.array(value, order="C")
 
 
-def fitted(value: Value, shape: Shape, what: str) -> Value:
-    """`value` as the interpreter keeps it; InvalidArgumentError when it is not of `shape`."""
-    if shape.is_tuple:
-        if not isinstance(value, tuple | list) or len(value) != len(shape.elements):
-            raise InvalidArgumentError(f"{what} is {_kind(value)}, wanted {shape}")
-        members = zip(value, shape.elements)
-        return tuple(fitted(v, s, f"{what}[{n}]") for n, (v, s) in enumerate(members))
-    if not shape.is_array:
-        return None
-    array = np.asarray(value)
-    if array.dtype != shape.dtype.numpy or array.shape != shape.dims:
-        wanted = shape.to_string(include_layout=False)
-        raise InvalidArgumentError(f"{what} is {_kind(array)}, wanted {wanted}")
-    return array
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with dimensions {list(value.shape)}"
-    return f"a tuple of {len(value)}" if isinstance(value, tuple) else f"a {type(value).__name__}"
-
-
 @dataclass(slots=True)
 class _Step:
     """One instruction: where its operands are, where its value goes, what is not needed after."""
@@ -112,7 +106,7 @@ class _Plan:
     root: int
 
 
-class Interpreter:
+class Interpreter(Participant):
     """An `Evaluator` for one run of an unchanging module. Plans are made once a computation."""
 
     def __init__(
@@ -120,8 +114,11 @@ class Interpreter:
         device_id: tuple[int, int] = (0, 0),
         on_value: OnValue | None = None,
         guard: NanGuard | None = None,
+        host: HostTransfers | None = None,
+        rendezvous: Rendezvous | None = None,
+        participant: int = 0,
     ):
-        self.device_id = device_id
+        super().__init__(device_id, host, rendezvous, participant)
         self.on_value = on_value
         self.guard = guard
         self._plans: dict[HloComputation, _Plan] = {}
@@ -209,11 +206,11 @@ def _plan(computation: HloComputation) -> _Plan:
         steps.append(
             _Step(
                 i,
-                OPS[i.opcode].evaluate,
+                evaluation(i),
                 tuple(slots[o] for o in i.operands),
                 n,
                 tuple(dead.get(n, ())),
-                i.shape.dims if i.shape.is_array else None,
+                i.shape.dims if i.shape.is_array and i.shape.is_static else None,
                 i.shape.dtype.numpy if i.shape.is_array else None,
             )
         )
@@ -224,9 +221,9 @@ def _checked(value: Value, step: _Step) -> Value:
     """An array of exactly the instruction's type; a row that gives another is a bug."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
-    if value.dtype != step.dtype or value.shape != step.dims:
+    if value.dtype != step.dtype or (step.dims is not None and value.shape != step.dims):
         raise InternalError(
-            f"{step.instruction.opcode}: the row's evaluate gave {_kind(value)}, "
+            f"{step.instruction.opcode}: the row's evaluate gave {kind_of(value)}, "
             f"wanted {step.instruction.shape}"
         )
     return value

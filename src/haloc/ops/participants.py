@@ -7,6 +7,7 @@ device. The interpreter, the verifier and the runtime all ask here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -16,6 +17,10 @@ from haloc.ops.replica_groups import ReplicaGroups
 from haloc.ops.table import OPS, attr, invalid
 
 Group = tuple[int, ...]
+
+TRANSFER_PAIRS = "_xla_send_recv_source_target_pairs"
+_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+_PAIRS = re.compile(rf"\{{\s*({_PAIR.pattern}(\s*,\s*{_PAIR.pattern})*)?\s*\}}")
 
 
 class GroupMode(Enum):
@@ -98,8 +103,31 @@ def participant_pairs(
     Raises VerificationError, naming the mode, for ids out of range and for a source or a target
     that stands twice.
     """
-    mode = group_mode(instruction)
     pairs = attr(instruction, "source_target_pairs")
+    return _flattened_pairs(instruction, pairs, num_replicas, num_partitions)
+
+
+def transfer_pairs(
+    instruction: HloInstruction, num_replicas: int, num_partitions: int
+) -> tuple[tuple[int, int], ...] | None:
+    """`participant_pairs` of a send or recv, whose pairs stand in its frontend attribute
+    _xla_send_recv_source_target_pairs; None when it has none."""
+    listed = instruction.frontend_attributes.get(TRANSFER_PAIRS)
+    if listed is None:
+        return None
+    if not _PAIRS.fullmatch(listed):
+        invalid(instruction, f"{TRANSFER_PAIRS} is {listed!r}, wanted pairs {{{{0,1}},...}}")
+    pairs = tuple((int(a), int(b)) for a, b in _PAIR.findall(listed))
+    return _flattened_pairs(instruction, pairs, num_replicas, num_partitions)
+
+
+def _flattened_pairs(
+    instruction: HloInstruction,
+    pairs: Sequence[tuple[int, int]],
+    num_replicas: int,
+    num_partitions: int,
+) -> tuple[tuple[int, int], ...]:
+    mode = group_mode(instruction)
     check_pairs(instruction, pairs)
     count = _id_count(mode, num_replicas, num_partitions)
     _check_range(instruction, mode, "source_target_pairs", (i for p in pairs for i in p), count)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from haloc.errors import UnimplementedError, VerificationError
 from haloc.ir.literal import Value
@@ -52,7 +52,9 @@ class Effect(Enum):
     PURE = "pure"
     """Same operands, same result; may be removed, merged, folded, moved."""
     STATEFUL = "stateful"
-    """Reads hidden state (rng): may be removed, not merged or folded."""
+    """Depends on more than its operands: hidden state (rng), which participant runs it, or what
+    other participants give. May be removed, not merged, folded, repeated or moved into or out of
+    other computations."""
     SIDE_EFFECT = "side effect"
     """Must happen, once, in order."""
 
@@ -95,7 +97,8 @@ class Structure(Enum):
     SORT = "sort"
     CONTROL = "control"
     LIBRARY = "library"
-    COLLECTIVE = "collective"
+    COLLECTIVE = "collective"  # who works together: `ops.participants.participant_groups`
+    POINT_TO_POINT = "point to point"  # send and recv, of another participant or of the host
     HOST = "host"
     NO_CODE = "no code"  # parameter, constant, tuple, get-tuple-element, bitcast, ...
 
@@ -136,6 +139,14 @@ def transcendental_per_element(instruction: HloInstruction) -> Cost:
 # --- The row -----------------------------------------------------------------------------------
 
 
+class Meeting(NamedTuple):
+    """What a collective learns from the others: each member's value, in the order of the group,
+    and which member this participant is."""
+
+    values: list[Any]
+    place: int
+
+
 class Evaluator(Protocol):
     """What an `evaluate` function may ask of the interpreter."""
 
@@ -152,8 +163,42 @@ class Evaluator(Protocol):
         """(replica, partition) of the participant being simulated."""
         ...
 
+    @property
+    def participants(self) -> tuple[int, int]:
+        """(number of replicas, number of partitions) that run the program together."""
+        ...
+
+    def meet(self, instruction: HloInstruction, value: Any) -> Meeting:
+        """Give `value` to the members of this participant's group, and wait for theirs."""
+        ...
+
+    def send(self, instruction: HloInstruction, value: Value) -> int:
+        """Send to the participant or host that `instruction` names, without waiting for it to
+        receive; a number for the transfer."""
+        ...
+
+    def receive(self, instruction: HloInstruction) -> int:
+        """Begin to receive; a number by which `received` knows the transfer."""
+        ...
+
+    def received(self, instruction: HloInstruction, transfer: int) -> Value:
+        """Wait for what `receive` began, at the instruction that ends it; None when no
+        participant sends to this one."""
+        ...
+
+    def infeed(self, shape: Shape) -> Value:
+        """Wait for the next value that the host feeds in; it is of `shape`."""
+        ...
+
+    def outfeed(self, value: Value) -> None:
+        """Give the host a value."""
+        ...
+
 
 Evaluate = Callable[[HloInstruction, list[Value], Evaluator], Value]
+
+AtSizes = Callable[[HloInstruction, list[tuple[int, ...]]], tuple[tuple[int, ...], dict[str, Any]]]
+"""(instruction, sizes of each operand) -> (sizes of the result, attributes that change)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +226,11 @@ class OpDef:
     sharding: str = ""
     spec: str = ""
     commutative: bool = False
+    any_size: bool = False
+    """`evaluate` goes by the values it gets, whatever sizes its dynamic dimensions have."""
+    at_sizes: AtSizes | None = None
+    """For rows whose shape or attributes state sizes: what they are when dynamic dimensions of the
+    operands have the sizes given. Rows without it, other than any_size, infer their result."""
     missing: str = ""
     """Why fields of this row are not there; empty for a complete row."""
     settle: Callable[[HloInstruction], None] | None = None
