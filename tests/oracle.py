@@ -21,6 +21,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+DEVICES = 8
+"""What `run_on_devices` has."""
+
+Request = tuple[str, list[list[np.ndarray]], int, int]
+"""(HLO text, arguments of each participant, replicas, partitions)"""
+
 TIMEOUT_S = 60
 """After this a run is taken to hang, and its process is killed."""
 
@@ -34,20 +40,55 @@ def run_in_jaxlib(hlo_text: str, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
     inputs: one array a parameter, of exactly its dtype and dims. Raises OracleError.
     """
-    return _worker().run(hlo_text, list(inputs))
+    return _worker(1).run((hlo_text, [list(inputs)], 1, 1))[0]
+
+
+def run_on_devices(
+    hlo_text: str,
+    arguments: Sequence[Sequence[np.ndarray]],
+    num_replicas: int,
+    num_partitions: int,
+) -> list[list[np.ndarray]]:
+    """The results of num_replicas x num_partitions participants, at most DEVICES, in the order of
+    flattened logical ids (replica * num_partitions + partition).
+
+    arguments: those of each participant, in that order. Raises OracleError.
+    """
+    given = [list(one) for one in arguments]
+    text = all_manual(hlo_text) if num_partitions > 1 else hlo_text
+    return _worker(DEVICES).run((text, given, num_replicas, num_partitions))
+
+
+def all_manual(hlo_text: str) -> str:
+    """The text with `sharding={manual}` on all that the entry runs: jaxlib, which divides what it
+    compiles among the partitions, then leaves it as it stands."""
+    from haloc.formats.hlo_text import parse_module, to_text  # noqa: PLC0415  (not in the worker)
+    from haloc.ir.sharding import parse_sharding, tuple_sharding  # noqa: PLC0415
+    from haloc.ops.table import Structure, op  # noqa: PLC0415
+
+    module, manual = parse_module(hlo_text), parse_sharding("{manual}")
+    computations = [module.entry]
+    for computation in computations:
+        for instruction in computation.instructions:
+            shape = instruction.shape
+            leaves = [manual for _ in shape.leaves()]
+            instruction.sharding = tuple_sharding(*leaves) if shape.is_tuple else manual
+            if op(instruction).lower is Structure.CONTROL:
+                computations += instruction.called_computations
+    return to_text(module)
 
 
 def oracle_version() -> str:
     """jaxlib's version, for messages."""
-    return _worker().version
+    return _worker(1).version
 
 
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, devices: int) -> None:
         # Errors go to a file: a pipe that nobody reads would fill up and stop the worker.
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the worker)
         environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
-        environment.pop("XLA_FLAGS", None)
+        environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
         self.process = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,
@@ -59,11 +100,11 @@ class _Worker:
         self.to, self.from_ = self.process.stdin, self.process.stdout
         self.version = str(_receive(self.from_))
 
-    def run(self, hlo_text: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    def run(self, request: Request) -> list[list[np.ndarray]]:
         timer = threading.Timer(TIMEOUT_S, self.process.kill)
         timer.start()
         try:
-            _send(self.to, (hlo_text, inputs))
+            _send(self.to, request)
             status, answer = _receive(self.from_)
         except (EOFError, BrokenPipeError) as error:
             self.close()
@@ -91,22 +132,28 @@ class _Worker:
         self.from_.close()
 
 
-_WORKERS: list[_Worker] = []
+_WORKERS: dict[int, _Worker] = {}
+"""By number of devices."""
 
 
-def _worker() -> _Worker:
-    if not _WORKERS or not _WORKERS[0].is_alive:
-        _close_all()
-        _WORKERS.append(_Worker())
-    return _WORKERS[0]
+def _worker(devices: int) -> _Worker:
+    worker = _WORKERS.get(devices)
+    if worker is None or not worker.is_alive:
+        if worker is not None:
+            _close(worker)
+        worker = _WORKERS[devices] = _Worker(devices)
+    return worker
+
+
+def _close(worker: _Worker) -> None:
+    worker.close()
+    worker.errors.close()
 
 
 @atexit.register
 def _close_all() -> None:
     while _WORKERS:
-        worker = _WORKERS.pop()
-        worker.close()
-        worker.errors.close()
+        _close(_WORKERS.popitem()[1])
 
 
 def _send(stream: BinaryIO, message: Any) -> None:
@@ -135,26 +182,55 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     import jaxlib  # noqa: PLC0415
     from jaxlib import _hlo, _jax, xla_client  # noqa: PLC0415
 
-    device = jax.devices("cpu")[0]
-    devices = xla_client.DeviceList((device,))
+    devices = jax.devices("cpu")
     _send(answers, jaxlib.__version__)
 
-    def run(hlo_text: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    def run(
+        hlo_text: str, arguments: list[list[np.ndarray]], replicas: int, partitions: int
+    ) -> list[list[np.ndarray]]:
         module = _hlo.hlo_module_from_text(hlo_text)
         stablehlo = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
-        executable = device.client.compile_and_load(stablehlo, devices, xla_client.CompileOptions())
+        used = devices[: replicas * partitions]
+        options = xla_client.CompileOptions()
+        options.num_replicas, options.num_partitions = replicas, partitions
+        build = options.executable_build_options
+        build.use_spmd_partitioning = partitions > 1
+        ids = np.arange(len(used)).reshape(replicas, partitions)
+        build.device_assignment = xla_client.DeviceAssignment.create(ids)
+        executable = used[0].client.compile_and_load(
+            stablehlo, xla_client.DeviceList(tuple(used)), options
+        )
+        if len(used) == 1:
+            return [[np.array(x) for x in executable.execute(_put(used[0], arguments[0]))]]
+        shards = [_put(device, one) for device, one in zip(used, arguments, strict=True)]
+        results = executable.execute_sharded([_joined(column) for column in zip(*shards)])
+        columns = results.disassemble_into_single_device_arrays()
+        return [[np.array(x) for x in row] for row in zip(*columns)]
+
+    def _put(device: Any, inputs: list[np.ndarray]) -> list[Any]:
         arrays = [jax.device_put(x, device) for x in inputs]
         for given, put in zip(inputs, arrays):
             assert given.dtype == put.dtype and given.shape == put.shape, (given.dtype, put.dtype)
-        return [np.array(x) for x in executable.execute(arrays)]
+        return arrays
+
+    def _joined(shards: tuple[Any, ...]) -> Any:
+        """One array of all shards, along a new mesh; only their order counts."""
+        mesh = jax.sharding.Mesh(np.array([next(iter(x.devices())) for x in shards]), "d")
+        shape = shards[0].shape
+        spec = jax.sharding.PartitionSpec("d")
+        if not shape:
+            shards, shape = tuple(x.reshape(1) for x in shards), (1,)
+        whole = (shape[0] * len(shards), *shape[1:])
+        sharding = jax.sharding.NamedSharding(mesh, spec)
+        return jax.make_array_from_single_device_arrays(whole, sharding, list(shards))
 
     while True:
         try:
-            hlo_text, inputs = _receive(requests)
+            request = _receive(requests)
         except EOFError:
             return
         try:
-            answer: tuple[str, Any] = ("ok", run(hlo_text, inputs))
+            answer: tuple[str, Any] = ("ok", run(*request))
         except Exception as error:  # Whatever jaxlib raises is the answer.
             answer = ("error", f"{type(error).__name__}: {error}")
         _send(answers, answer)
