@@ -146,7 +146,8 @@ def _aliasing(op: MlirOp) -> tuple[Any, ...]:
         found.append(
             (
                 tuple(fields.get("output_tuple_indices", ())),
-                (fields.get("operand_index", 0), tuple(fields.get("operand_tuple_indices", ()))),
+                fields.get("operand_index", 0),
+                tuple(fields.get("operand_tuple_indices", ())),
             )
         )
     return tuple(found)

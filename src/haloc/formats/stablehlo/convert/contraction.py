@@ -1,11 +1,11 @@
-"""Dots, convolutions and linear algebra."""
+"""Dots and convolutions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from haloc.formats.stablehlo.convert import reading
-from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape, results_shape
+from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape
 from haloc.formats.stablehlo.convert.regions import addition
 from haloc.formats.stablehlo.mlir import Enum, MlirOp, Scalar, Struct
 from haloc.ir.module import HloInstruction
@@ -24,7 +24,7 @@ def precision(op: MlirOp) -> dict[str, Any]:
     return {"operand_precision": words} if any(w != "default" for w in words) else {}
 
 
-_ALGORITHMS = {
+ALGORITHMS = {
     # (lhs type, rhs type, accumulation type, primitive operations): HLO's word.
     ("f16", "f16", "f16", 1): "dot_f16_f16_f16",
     ("f16", "f16", "f32", 1): "dot_f16_f16_f32",
@@ -55,7 +55,7 @@ def algorithm(op: MlirOp) -> dict[str, Any]:
     if types[0].startswith("f8") and types[1].startswith("f8") and types[2] == "f32":
         fast = "_fast_accum" if fields.get("allow_imprecise_accumulation") else ""
         return {"algorithm": f"dot_any_f8_any_f8_f32{fast}"}
-    word = _ALGORITHMS.get((types[0], types[1], types[2], count))
+    word = ALGORITHMS.get((types[0], types[1], types[2], count))
     if word is None:
         given = " x ".join(types[:2])
         reading.unimplemented(op, f"no HLO algorithm for {given} -> {types[2]}, {count} operations")
@@ -239,53 +239,3 @@ def _conv_dims(op: MlirOp, numbers: dict[str, Any]) -> ConvDims:
         )
     except KeyError as missing:
         return reading.fail(op, f"dimension_numbers lack {missing.args[0]}")
-
-
-# --- Linear algebra ------------------------------------------------------------------------------
-
-
-@converts("stablehlo.cholesky")
-def _cholesky(scope: Scope, op: MlirOp) -> HloInstruction:
-    lower = reading.flag(op, "lower")
-    return scope.add("cholesky", result_shape(op), scope.operands(op, 1), lower=lower)
-
-
-@converts("stablehlo.triangular_solve")
-def _triangular_solve(scope: Scope, op: MlirOp) -> HloInstruction:
-    flags = {name: reading.flag(op, name) for name in ("left_side", "lower", "unit_diagonal")}
-    transpose = reading.enum(op, "transpose_a")
-    if transpose not in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"):
-        reading.fail(op, f"unknown transpose_a {transpose!r}")
-    shape, operands = result_shape(op), scope.operands(op, 2)
-    return scope.add("triangular-solve", shape, operands, **flags, transpose_a=transpose)
-
-
-@converts("stablehlo.fft")
-def _fft(scope: Scope, op: MlirOp) -> HloInstruction:
-    kind = reading.enum(op, "fft_type")
-    if kind not in ("FFT", "IFFT", "RFFT", "IRFFT"):
-        reading.fail(op, f"unknown fft_type {kind!r}, expected FFT, IFFT, RFFT or IRFFT")
-    length = reading.ints(op, "fft_length")
-    operands = scope.operands(op, 1)
-    return scope.add("fft", result_shape(op), operands, fft_type=kind, fft_length=length)
-
-
-@converts("stablehlo.batch_norm_training", "stablehlo.batch_norm_grad")
-def _batch_norm(scope: Scope, op: MlirOp) -> None:
-    scope.results(op, _norm(scope, op))
-
-
-@converts("stablehlo.batch_norm_inference")
-def _batch_norm_inference(scope: Scope, op: MlirOp) -> HloInstruction:
-    return _norm(scope, op)
-
-
-def _norm(scope: Scope, op: MlirOp) -> HloInstruction:
-    opcode = op.name.removeprefix("stablehlo.").replace("_", "-")
-    return scope.add(
-        opcode,
-        results_shape(op),
-        scope.operands(op),
-        epsilon=reading.number(op, "epsilon"),
-        feature_index=reading.integer(op, "feature_index"),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haloc.formats.stablehlo.convert import reading
+from haloc.formats.stablehlo.convert import reading, rows
 from haloc.formats.stablehlo.convert.context import (
     Scope,
     converts,
@@ -74,6 +74,18 @@ def _same(scope: Scope, op: MlirOp) -> HloInstruction:
 converts(*OPCODES)(_same)
 
 
+def _row(scope: Scope, op: MlirOp) -> None:
+    row = rows.ROWS[op.name]
+    names = OPS[row.opcode].operands
+    count = None if OPS[row.opcode].is_variadic else len(names)
+    attrs = {f.hlo: f.form.read(op, f.name, f.default) for f in row.fields}
+    made = scope.add(row.opcode, results_shape(op), scope.operands(op, count), **attrs)
+    scope.results(op, made)
+
+
+converts(*(name for name, row in rows.ROWS.items() if row.reads))(_row)
+
+
 _LARGEST_SPLAT = 64
 """Constants of one value repeated more often than this become broadcasts, which hold it once."""
 
@@ -128,40 +140,8 @@ def _select(scope: Scope, op: MlirOp) -> HloInstruction:
     return scope.add("select", shape, (pred, on_true, on_false))
 
 
-@converts("stablehlo.clamp")
-def _clamp(scope: Scope, op: MlirOp) -> HloInstruction:
-    low, value, high = scope.operands(op, 3)
-    return scope.add("clamp", result_shape(op), (low, value, high))
-
-
-@converts("stablehlo.reduce_precision")
-def _reduce_precision(scope: Scope, op: MlirOp) -> HloInstruction:
-    return scope.add(
-        "reduce-precision",
-        result_shape(op),
-        scope.operands(op, 1),
-        exponent_bits=reading.integer(op, "exponent_bits"),
-        mantissa_bits=reading.integer(op, "mantissa_bits"),
-    )
-
-
 @converts("stablehlo.rng")
 def _rng(scope: Scope, op: MlirOp) -> HloInstruction:
     low, high, _ = scope.operands(op, 3)
-    distribution = {"UNIFORM": "rng_uniform", "NORMAL": "rng_normal"}
-    word = reading.enum(op, "rng_distribution")
-    if word not in distribution:
-        reading.fail(op, f"unknown distribution {word!r}, expected UNIFORM or NORMAL")
-    return scope.add("rng", result_shape(op), (low, high), distribution=distribution[word])
-
-
-@converts("stablehlo.rng_bit_generator")
-def _rng_bit_generator(scope: Scope, op: MlirOp) -> None:
-    (state,) = scope.operands(op, 1)
-    algorithms = {"DEFAULT": "rng_default", "THREE_FRY": "rng_three_fry", "PHILOX": "rng_philox"}
-    word = reading.enum(op, "rng_algorithm")
-    if word not in algorithms:
-        reading.fail(op, f"unknown algorithm {word!r}, expected {', '.join(algorithms)}")
-    shape = results_shape(op)
-    made = scope.add("rng-bit-generator", shape, (state,), algorithm=algorithms[word])
-    scope.results(op, made)
+    distribution = rows.DISTRIBUTION.read(op, "rng_distribution", rows.MISSING)
+    return scope.add("rng", result_shape(op), (low, high), distribution=distribution)

@@ -45,18 +45,6 @@ def _broadcast(scope: Scope, op: MlirOp) -> HloInstruction:
     return scope.add("broadcast", result_shape(op), (operand,), dimensions=dims)
 
 
-@converts("stablehlo.transpose")
-def _transpose(scope: Scope, op: MlirOp) -> HloInstruction:
-    dims = reading.ints(op, "permutation")
-    return scope.add("transpose", result_shape(op), scope.operands(op, 1), dimensions=dims)
-
-
-@converts("stablehlo.reverse")
-def _reverse(scope: Scope, op: MlirOp) -> HloInstruction:
-    dims = reading.ints(op, "dimensions")
-    return scope.add("reverse", result_shape(op), scope.operands(op, 1), dimensions=dims)
-
-
 @converts("stablehlo.concatenate")
 def _concatenate(scope: Scope, op: MlirOp) -> HloInstruction:
     operands = scope.operands(op)
@@ -64,12 +52,6 @@ def _concatenate(scope: Scope, op: MlirOp) -> HloInstruction:
         return operands[0]
     dim = reading.integer(op, "dimension")
     return scope.add("concatenate", result_shape(op), operands, dimensions=dim)
-
-
-@converts("stablehlo.iota")
-def _iota(scope: Scope, op: MlirOp) -> HloInstruction:
-    dim = reading.integer(op, "iota_dimension")
-    return scope.add("iota", result_shape(op), (), iota_dimension=dim)
 
 
 @converts("stablehlo.slice")
@@ -90,18 +72,6 @@ def _pad(scope: Scope, op: MlirOp) -> HloInstruction:
         reading.fail(op, "low, high and interior differ in length")
     padding = tuple(zip(low, high, interior, strict=True))
     return scope.add("pad", result_shape(op), scope.operands(op, 2), padding=padding)
-
-
-@converts("stablehlo.dynamic_slice")
-def _dynamic_slice(scope: Scope, op: MlirOp) -> HloInstruction:
-    sizes = reading.ints(op, "slice_sizes")
-    operands = scope.operands(op)
-    return scope.add("dynamic-slice", result_shape(op), operands, dynamic_slice_sizes=sizes)
-
-
-@converts("stablehlo.dynamic_update_slice")
-def _dynamic_update_slice(scope: Scope, op: MlirOp) -> HloInstruction:
-    return scope.add("dynamic-update-slice", result_shape(op), scope.operands(op))
 
 
 _GATHER_DIMS = (
@@ -187,13 +157,6 @@ def _get_dimension_size(scope: Scope, op: MlirOp) -> HloInstruction:
     if operand.shape.is_static:
         return scope.constant(operand.shape.dims[dim], result_shape(op).dtype)
     return scope.add("get-dimension-size", result_shape(op), (operand,), dimensions=dim)
-
-
-@converts("stablehlo.set_dimension_size")
-def _set_dimension_size(scope: Scope, op: MlirOp) -> HloInstruction:
-    dim = reading.integer(op, "dimension")
-    operands = scope.operands(op, 2)
-    return scope.add("set-dimension-size", result_shape(op), operands, dimensions=dim)
 
 
 @converts("tensor.cast", "builtin.unrealized_conversion_cast")

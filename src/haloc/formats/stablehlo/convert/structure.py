@@ -41,16 +41,6 @@ def _after_all(scope: Scope, op: MlirOp) -> HloInstruction:
     return scope.add("after-all", Shape(TOKEN), scope.operands(op))
 
 
-@converts("stablehlo.replica_id")
-def _replica_id(scope: Scope, op: MlirOp) -> HloInstruction:
-    return scope.add("replica-id", Shape(U32))
-
-
-@converts("stablehlo.partition_id")
-def _partition_id(scope: Scope, op: MlirOp) -> HloInstruction:
-    return scope.add("partition-id", Shape(U32))
-
-
 # --- The host ------------------------------------------------------------------------------------
 
 
@@ -70,7 +60,7 @@ def _infeed(scope: Scope, op: MlirOp) -> list[HloInstruction]:
 def _outfeed(scope: Scope, op: MlirOp) -> HloInstruction:
     *values, token = scope.operands(op)
     data = scope.tuple(values)
-    made = scope.add("outfeed", Shape(TOKEN), (data, token), outfeed_shape=str(data.shape))
+    made = scope.add("outfeed", Shape(TOKEN), (data, token), outfeed_shape=data.shape)
     if config := reading.text(op, "outfeed_config", ""):
         made.attrs["outfeed_config"] = config
     return made
