@@ -10,12 +10,12 @@ import numpy as np
 
 from haloc.errors import NotFoundError
 from haloc.flags import FlagValue
+from haloc.runtime.default_client import default_client
 from haloc.xla_client import (
     Client,
     CompileOptions,
     Device,
     DeviceAssignment,
-    make_cpu_client,
     make_interpreter_client,
 )
 
@@ -85,7 +85,7 @@ def _assignment(given: Any, num_replicas: int, num_partitions: int) -> DeviceAss
 
 
 _FACTORIES: dict[str, Callable[[], Client]] = {
-    "cpu": make_cpu_client,
+    "cpu": default_client,
     "interpreter": make_interpreter_client,
 }
 _clients: dict[str, Client] = {}

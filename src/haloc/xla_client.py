@@ -6,20 +6,28 @@ classes of the documents have a home here, option setters exist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from haloc.errors import HloError as XlaRuntimeError
-from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.errors import UnimplementedError
 from haloc.flags import Flags
 from haloc.formats.hlo_text import PrintOptions as HloPrintOptions
 from haloc.runtime.array import ArrayImpl
+from haloc.runtime.aval import ShapedArray
 from haloc.runtime.backend import CpuBackend, InterpreterBackend
 from haloc.runtime.client import Client
 from haloc.runtime.compile_options import CompileOptions, ExecutableBuildOptions
 from haloc.runtime.debug_options import DebugOptions
 from haloc.runtime.device import Device, Memory
-from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
+from haloc.runtime.device_assignment import (
+    DeviceAssignment,
+    DeviceList,
+    check_and_canonicalize_memory_kind,
+)
+from haloc.runtime.dlpack_arrays import (
+    buffer_to_dlpack_managed_tensor,
+    dlpack_managed_tensor_to_buffer,
+)
 from haloc.runtime.executable import Executable, LoadedExecutable
 from haloc.runtime.hlo_module import XlaHloComputation as HloComputation
 from haloc.runtime.hlo_module import XlaHloModule as HloModule
@@ -28,13 +36,40 @@ from haloc.runtime.host_buffer import HostBufferSemantics
 from haloc.runtime.memory_stats import CompiledMemoryStats
 from haloc.runtime.op_sharding import OpSharding
 from haloc.runtime.op_sharding import XlaHloSharding as HloSharding
+from haloc.runtime.placement import (
+    ArrayCopySemantics,
+    batched_block_until_ready,
+    batched_copy_array_to_devices_with_sharding,
+    batched_device_put,
+    reorder_shards,
+)
+from haloc.runtime.result_handler import ResultHandler, array_result_handler
 from haloc.runtime.results import ExecuteResults, ShardedToken, Token
+from haloc.runtime.shard import Shard
+from haloc.runtime.sharding import (
+    Chunked,
+    GSPMDSharding,
+    Mesh,
+    NamedSharding,
+    NoSharding,
+    PartitionSpec,
+    PmapSharding,
+    Replicated,
+    ShardedAxis,
+    Sharding,
+    ShardingSpec,
+    SingleDeviceSharding,
+    Unstacked,
+)
+from haloc.runtime.traceback import Frame, Traceback, set_tracebacks_enabled
 from haloc.runtime.xla_shape import PjRtLayout, PrimitiveType, dtype_to_etype
 from haloc.runtime.xla_shape import XlaLayout as Layout
 from haloc.runtime.xla_shape import XlaShape as Shape
 
 __all__ = [
+    "ArrayCopySemantics",
     "ArrayImpl",
+    "Chunked",
     "Client",
     "CompileOptions",
     "CompiledMemoryStats",
@@ -45,6 +80,8 @@ __all__ = [
     "Executable",
     "ExecutableBuildOptions",
     "ExecuteResults",
+    "Frame",
+    "GSPMDSharding",
     "HloComputation",
     "HloModule",
     "HloPrintOptions",
@@ -53,18 +90,41 @@ __all__ = [
     "Layout",
     "LoadedExecutable",
     "Memory",
+    "Mesh",
+    "NamedSharding",
+    "NoSharding",
     "OpSharding",
+    "PartitionSpec",
     "PjRtLayout",
+    "PmapSharding",
     "PrimitiveType",
+    "Replicated",
+    "ResultHandler",
     "Shape",
+    "ShapedArray",
+    "Shard",
+    "ShardedAxis",
     "ShardedToken",
+    "Sharding",
+    "ShardingSpec",
+    "SingleDeviceSharding",
     "Token",
+    "Traceback",
+    "Unstacked",
     "XlaRuntimeError",
+    "array_result_handler",
     "batched_block_until_ready",
+    "batched_copy_array_to_devices_with_sharding",
+    "batched_device_put",
+    "buffer_to_dlpack_managed_tensor",
+    "check_and_canonicalize_memory_kind",
+    "dlpack_managed_tensor_to_buffer",
     "dtype_to_etype",
     "hlo_module_from_text",
     "make_cpu_client",
     "make_interpreter_client",
+    "reorder_shards",
+    "set_tracebacks_enabled",
 ]
 
 
@@ -110,13 +170,3 @@ def _device_count(asked: int | None) -> int:
     if isinstance(asked, bool) or not isinstance(asked, int):
         raise TypeError(f"num_devices is an int or None, not {type(asked).__name__}")
     return asked
-
-
-def batched_block_until_ready(x: Sequence[ArrayImpl], /) -> None:
-    """Wait for all arrays; InvalidArgumentError for a deleted one and for what is no array."""
-    for array in x:
-        if not isinstance(array, ArrayImpl):
-            raise InvalidArgumentError(
-                f"batched_block_until_ready takes arrays only, got {type(array).__name__}"
-            )
-        array.block_until_ready()

@@ -255,7 +255,9 @@ class ArrayImpl(ArrayProtocols):
         return (array_of_value, (np.array(self._value), self._committed))
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule of the same memory; see `haloc.runtime.dlpack`."""
+        """A DLPack capsule of the same memory. Arguments: stream, max_version, dl_device, copy, as
+        the array API has them. The value is read-only; a capsule older than version 1.0 cannot say
+        so, and its consumers must not write. BufferError for an array on several devices."""
         shards = self._live_shards()
         if len(shards) > 1:
             raise BufferError(

@@ -80,10 +80,10 @@ class ArrayProtocols:
         return bool(self._value)
 
     def __int__(self) -> int:
-        return int(self._scalar())
+        return int(self._scalar().item())
 
     def __float__(self) -> float:
-        return float(self._scalar())
+        return float(self._scalar().item())
 
     def __complex__(self) -> complex:
         return complex(self._scalar())

@@ -26,10 +26,10 @@ from haloc.runtime.executable import Executable, LoadedExecutable
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.host_buffer import (
     HostBufferSemantics,
-    copy_to_device,
+    copy_to_memory,
     host_array,
     host_block,
-    spec_of,
+    put_in_memory,
 )
 from haloc.runtime.live import LiveObjects
 from haloc.runtime.memory_pool import MemoryPool
@@ -68,6 +68,8 @@ class Client:
     def platform(self) -> str:
         return self._backend.platform
 
+    _raw_platform = platform
+
     @property
     def platform_version(self) -> str:
         return f"haloc {VERSION}"
@@ -75,7 +77,7 @@ class Client:
     def devices(self) -> list[Device]:
         return list(self._devices)
 
-    local_devices = devices
+    local_devices = _get_all_devices = devices
 
     def device_count(self) -> int:
         return len(self._devices)
@@ -108,10 +110,9 @@ class Client:
 
         argument: a NumPy array or scalar of any HLO element type, a Python scalar (bool, or s64,
         f64, c128), or an array of haloc. The array *is* the NumPy array's memory when the semantics
-        are ZERO_COPY, the memory is row-major and 64-byte aligned, and force_copy is False;
+        are ZERO_COPY, force_copy is False and the memory can be shared (see HostBufferSemantics);
         otherwise it is a copy. Raises InvalidArgumentError for other types and foreign devices.
         """
-        committed = device is not None
         if device is None:
             device = self._devices[0]
         else:
@@ -121,18 +122,19 @@ class Client:
                 "host_buffer_semantics is a HostBufferSemantics, not "
                 f"{type(host_buffer_semantics).__name__}"
             )
-        value, spec = argument, None
+        # This is the hot path of small arrays: the spec by what NumPy says, without a call.
+        spec = None
         if type(argument) is np.ndarray:
             spec = device.known_specs.get((argument.dtype, argument.shape))
-        if spec is None:
-            if isinstance(argument, ArrayImpl):
-                return self._array_from_array(argument, device, force_copy)
-            value = host_array(argument)
-            spec = spec_of(value, device)
-            device.known_specs[value.dtype, value.shape] = spec
         share = host_buffer_semantics is _ZERO_COPY and not force_copy
-        block = host_block(value, spec, self.pool, share=share)
-        array = SingleDeviceArray(spec, block, committed)
+        if spec is not None:
+            block = host_block(argument, spec, self.pool, share=share)
+            array = SingleDeviceArray(spec, block, False)
+        elif isinstance(argument, ArrayImpl):
+            array = copy_to_memory(argument, device.default_memory(), share=not force_copy)
+        else:
+            value, memory = host_array(argument), device.default_memory()
+            array = put_in_memory(value, memory, share=share, committed=False)
         self.arrays.add(array)
         return array
 
@@ -144,13 +146,6 @@ class Client:
                 f"Cannot copy value to device '{device}' of another client with "
                 f"'{self.platform}' backend"
             )
-
-    def _array_from_array(self, array: ArrayImpl, device: Device, force_copy: bool) -> ArrayImpl:
-        if array.device is device and not force_copy:
-            return array.clone()
-        copy = copy_to_device(array, device, self.pool)
-        self.arrays.add(copy)
-        return copy
 
     def track(self, array: ArrayImpl) -> None:
         """Count an array made elsewhere among the live ones."""

@@ -14,7 +14,7 @@ from haloc.errors import InvalidArgumentError
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.array_spec import ArraySpec
-from haloc.runtime.device import Device
+from haloc.runtime.device import Memory
 from haloc.runtime.memory_pool import ALIGNMENT_BYTES, HostBlock, MemoryPool
 from haloc.runtime.single_device_array import AnyBlock, SingleDeviceArray, view_of
 
@@ -22,8 +22,9 @@ from haloc.runtime.single_device_array import AnyBlock, SingleDeviceArray, view_
 class HostBufferSemantics(Enum):
     """What the caller promises about a host buffer.
 
-    ZERO_COPY: it will not change while the array lives, so the array may be that memory. With the
-    other two the memory is read during the call only, so they always copy.
+    ZERO_COPY: it will not change while the array lives, so the array is that memory where it can
+    be: row-major, and 64-byte aligned as in jaxlib, or 16-byte aligned and larger than 16 KB
+    (NumPy's memory is). With the other two the memory is read during the call only: a copy.
     """
 
     IMMUTABLE_ONLY_DURING_CALL = 0
@@ -69,11 +70,6 @@ def host_array(value: Any) -> np.ndarray:
     )
 
 
-def spec_of(array: np.ndarray, device: Device) -> ArraySpec:
-    """The spec of a NumPy array's copy on a device; InvalidArgumentError for a foreign dtype."""
-    return device.spec(dtype_from_numpy(array.dtype), array.shape)
-
-
 _DATA_FIELD = object.__basicsize__
 
 
@@ -101,17 +97,23 @@ data_pointer = _fastest_data_pointer()
 
 _SMALL_BYTES = 16 * 1024
 
+SHARED_ALIGNMENT_BYTES = 16
+"""What memory that is shared needs. Kernels ask for an element's alignment only; 16 is what custom
+calls may count on, and what `malloc`, so NumPy, gives."""
+
 
 def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: bool) -> AnyBlock:
     """The memory of a device array with `array`'s elements.
 
-    That is the array's own memory when `share` holds, it is row-major and it is aligned as the
-    pool's blocks are; else a copy.
+    That is the array's own memory when `share` holds, it is row-major, and it is aligned as the
+    pool's blocks are, or enough for every kernel and library and too large to copy in no time; else
+    a copy.
     """
     size_bytes = spec.size_bytes
     if share and size_bytes and array.flags.c_contiguous:
         pointer = data_pointer(array)
-        if pointer % ALIGNMENT_BYTES == 0:
+        enough = SHARED_ALIGNMENT_BYTES if size_bytes > _SMALL_BYTES else ALIGNMENT_BYTES
+        if pointer % enough == 0:
             return HostBlock(array, pointer)
     block = pool.allocate(size_bytes)
     if size_bytes > _SMALL_BYTES:
@@ -122,8 +124,27 @@ def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: b
     return block
 
 
-def copy_to_device(array: ArrayImpl, device: Device, pool: MemoryPool) -> ArrayImpl:
-    """An array with the same elements in another device's memory."""
-    value = array._value
-    spec = spec_of(value, device)
-    return SingleDeviceArray(spec, host_block(value, spec, pool, share=False))
+def put_in_memory(
+    array: np.ndarray, memory: Memory, *, share: bool, committed: bool = True
+) -> SingleDeviceArray:
+    """An array of these elements in a memory space; not among the live arrays yet.
+
+    InvalidArgumentError for a dtype that HLO does not have.
+    """
+    spec = memory.known_specs.get((array.dtype, array.shape))
+    if spec is None:
+        spec = memory.spec(dtype_from_numpy(array.dtype), array.shape)
+        memory.known_specs[array.dtype, array.shape] = spec
+    block = host_block(array, spec, memory.device.client.pool, share=share)
+    return SingleDeviceArray(spec, block, committed)
+
+
+def copy_to_memory(array: ArrayImpl, memory: Memory, *, share: bool) -> SingleDeviceArray:
+    """An array with the same elements in a memory space; not among the live arrays yet.
+
+    share: an array that is there already may be shared.
+    """
+    shards = array._live_shards()
+    if share and len(shards) == 1 and shards[0]._spec.memory is memory:
+        return shards[0]._untracked(array._committed)
+    return put_in_memory(array._value, memory, share=False, committed=array._committed)

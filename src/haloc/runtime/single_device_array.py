@@ -12,6 +12,7 @@ from haloc.runtime import traceback
 from haloc.runtime.array import ArrayImpl, deleted_error, refuse_other_aval
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.aval import ShapedArray
+from haloc.runtime.dlpack import to_capsule
 from haloc.runtime.memory_pool import Block, HostBlock, array_interface
 from haloc.runtime.pending import Pending
 from haloc.runtime.sharding.single_device import sharding_of
@@ -175,13 +176,11 @@ class SingleDeviceArray(ArrayImpl):
         return value
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule of the same memory; see `haloc.runtime.dlpack`."""
         value = self._value
-        version = options.get("max_version")
-        if version is None or version[0] < 1:
+        if (options.get("max_version") or (0, 0))[0] < 1:
             # The old protocol has no word for "read-only", and NumPy refuses to stay silent.
             value = view_of(self._live_block(), self._spec, read_only=False)
-        return value.__dlpack__(**options)
+        return to_capsule(value, **options)
 
 
 class _Writable:
