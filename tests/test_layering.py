@@ -14,11 +14,13 @@ LAYERS = [
     {"verifier", "formats", "interpreter", "analysis"},
     {"passes", "spmd"},
     {"codegen"},
-    {"cpu", "gpu"},
+    {"cpu", "ffi", "gpu"},
     {"runtime"},
     {"distributed"},
     {"frontend", "pjrt"},
+    {"jax"},
     {"xla_client", "xla_bridge"},
+    {"triage"},
     {"cli", "viewer"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -1,0 +1,5 @@
+"""JAX on haloc: `install()` makes haloc one of JAX's platforms, or its CPU."""
+
+from haloc.jax.plugin import initialize, install
+
+__all__ = ["initialize", "install"]

@@ -1,0 +1,1 @@
+"""The PJRT C API, both ways: haloc as a plugin, and a client of any plugin."""

@@ -1,0 +1,1 @@
+"""LLVM text of what must not depend on Python: getters, buffers, transfers, execution."""

@@ -1,0 +1,90 @@
+"""The native half of the plugin, compiled once a process."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from dataclasses import dataclass
+from functools import cache
+
+from haloc.codegen.target import host_target
+from haloc.cpu.jit import compile_text
+from haloc.cpu.object.atom import split
+from haloc.cpu.object.elf import read_elf
+from haloc.cpu.object.image import link
+from haloc.cpu.object.loader import LoadedImage
+from haloc.pjrt.native.buffers import BUFFERS
+from haloc.pjrt.native.execute import EXECUTE
+from haloc.pjrt.native.getters import getters
+from haloc.pjrt.native.graveyard import GRAVEYARD, NOTICE
+from haloc.pjrt.native.handles import Handle
+from haloc.pjrt.native.heap import HEAP
+from haloc.pjrt.native.hooks import HOOKS
+from haloc.pjrt.native.transfers import TRANSFERS
+
+_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+_NO_POINTER = {
+    "storage_retain": None,
+    "storage_release": None,
+    "heap_free": None,
+    "heap_usage": None,
+    "set_hook": None,
+    "buffer_delete": ctypes.c_bool,
+}
+"""What functions for Python return, where it is not 64 bits."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """plugin: the handle with the plugin's own attributes."""
+
+    code: LoadedImage
+    plugin: Handle
+
+    def address(self, symbol: str) -> int:
+        """Of a function; 0 if there is none of this name."""
+        try:
+            return self.code.address(symbol)
+        except KeyError:
+            return 0
+
+    def call(self, symbol: str, *arguments: int) -> int:
+        """Call a native function of 64-bit arguments and pointers from Python."""
+        return _prototype(symbol, len(arguments))(*arguments) or 0
+
+
+@cache
+def _prototype(symbol: str, arguments: int) -> ctypes._CFuncPtr:
+    result = _NO_POINTER.get(symbol, ctypes.c_void_p)
+    kinds = (ctypes.c_int64 for _ in range(arguments))
+    return ctypes.PYFUNCTYPE(result, *kinds)(library().address(symbol))
+
+
+@cache
+def library() -> Library:
+    """Compiled at the first call. PYFUNCTYPE: these functions are too short to give up the GIL."""
+    plugin = Handle("Plugin")
+    parts = [HEAP, *getters(plugin.address), BUFFERS, HOOKS, TRANSFERS, EXECUTE, GRAVEYARD, NOTICE]
+    text = "\n".join(map(_in_section_of_its_own, "\n".join([_MEMCPY, *parts]).splitlines()))
+    atoms = split(read_elf(compile_text(text, host_target(), 2)))
+    exports = [line.split("@")[1].split("(")[0] for line in text.splitlines() if _is_export(line)]
+    libc = ctypes.CDLL(None)
+    image = link(atoms, exports, platform.machine())
+    code = LoadedImage(image, lambda name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)
+    code.keep_forever()
+    return Library(code, plugin)
+
+
+def _in_section_of_its_own(line: str) -> str:
+    """The linker takes object files apart by their sections."""
+    name = line.partition("@")[2].partition("(")[0].partition(" ")[0]
+    if line.startswith("define ") and " alwaysinline" not in line:
+        return line.replace(" {", f' section ".text.{name}" {{')
+    if line.startswith("@"):
+        kind = "rodata" if " constant " in line else "data"
+        return f'{line}, section ".{kind}.{name}"'
+    return line
+
+
+def _is_export(line: str) -> bool:
+    return line.startswith("define ") and "internal" not in line

@@ -1,0 +1,61 @@
+"""The table of functions: native where there is native code, Python else, and never null."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import haloc.pjrt.plugin.buffers
+import haloc.pjrt.plugin.execute  # noqa: F401  (declares entries, as the one above does)
+from haloc.pjrt.abi import API_VERSION, ARGS, Api
+from haloc.pjrt.native.hooks import HOOK_NUMBERS
+from haloc.pjrt.native.library import library
+from haloc.pjrt.plugin.client import plugin_attributes
+from haloc.pjrt.plugin.entry import callback
+
+_NOTHING_TO_DO = (
+    "Plugin_Initialize",
+    "Client_Destroy",
+    "TopologyDescription_Destroy",
+    "AsyncTrackingEvent_Destroy",
+)
+"""Clients and topologies live as long as the process."""
+
+_DESTROYED_LATER = ("Executable_Destroy", "LoadedExecutable_Destroy")
+
+
+@cache
+def pjrt_api() -> Api:
+    """The plugin's PJRT_Api, the same object at every call. It lives as long as the process."""
+    native = library()
+    attributes = plugin_attributes()
+    native.plugin.set("attributes", attributes)
+    native.plugin.set("num_attributes", len(attributes))
+    kept = []
+    api = Api(struct_size=ctypes.sizeof(Api))
+    api.version.struct_size = ctypes.sizeof(type(api.version))
+    api.version.major_version, api.version.minor_version = API_VERSION
+    for number, function in enumerate(ARGS):
+        address = _native_address(function)
+        if not address or function in HOOK_NUMBERS:
+            made = callback(function)
+            kept.append(made)
+            pointer = ctypes.cast(made, ctypes.c_void_p).value
+            if function in HOOK_NUMBERS:
+                native.call("set_hook", HOOK_NUMBERS[function], pointer)
+            else:
+                address = pointer
+        api.functions[number] = address
+    api.kept = kept
+    # Arrays die after everything else when the interpreter ends: what they call must be there.
+    for immortal in (api, kept, native, attributes):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(immortal))
+    return api
+
+
+def _native_address(function: str) -> int:
+    if function in _NOTHING_TO_DO:
+        return library().address("nothing")
+    if function in _DESTROYED_LATER:
+        return library().address("destroy")
+    return library().address(function)

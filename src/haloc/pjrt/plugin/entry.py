@@ -1,0 +1,95 @@
+"""Functions of the table that are Python: their declaration, and how errors leave them."""
+
+from __future__ import annotations
+
+import ctypes
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from haloc.errors import STATUS_CODES, HloError, ResourceExhaustedError, UnimplementedError
+from haloc.pjrt.abi import ARGS, EXTENSION_ARGS, FUNCTION, Struct
+from haloc.pjrt.native.library import library
+
+ENTRIES: dict[str, Callable[[Any], None]] = {}
+"""Function of the C API -> its Python, which takes the argument struct and sets its outputs."""
+
+Entry = Callable[[Any], None]
+
+
+def entry(function: str) -> Callable[[Entry], Entry]:
+    """Declare a Python function as the plugin's function of this name (without `PJRT_`)."""
+
+    def declare(body: Entry) -> Entry:
+        ENTRIES[function] = body
+        return body
+
+    return declare
+
+
+def callback(function: str) -> Any:
+    """The C function for an entry; for a name that has none, one that says so."""
+    kind = {**ARGS, **EXTENSION_ARGS}[function]
+    body = ENTRIES.get(function)
+
+    def call(pointer: int) -> int | None:
+        try:
+            if body is None:
+                raise UnimplementedError(f"PJRT_{function} is not implemented by haloc")
+            body(kind.from_address(pointer))
+        except BaseException as error:  # C cannot see it: it goes on as a PJRT_Error
+            return pjrt_error(error)
+        return None
+
+    return FUNCTION(call)
+
+
+def pjrt_error(error: BaseException) -> int:
+    """A new PJRT_Error that says what the exception says; the caller owns it."""
+    if isinstance(error, HloError):
+        status, words = error.status, str(error).removeprefix(f"{error.code}: ")
+        notes = getattr(error, "__notes__", ())
+        message = "\n".join([words, *notes])
+    elif isinstance(error, MemoryError):
+        status, message = ResourceExhaustedError("").status, "out of memory"
+    else:
+        status = STATUS_CODES.index("INTERNAL")
+        message = "".join(traceback.format_exception(error)).rstrip()
+    text = message.encode()
+    buffer = ctypes.create_string_buffer(text, len(text) + 1)
+    return library().call("error_create", status, ctypes.addressof(buffer), len(text))
+
+
+def text_at(pointer: int | None, size: int) -> str:
+    """A string that C passes with its length."""
+    return bytes_at(pointer, size).decode()
+
+
+def bytes_at(pointer: int | None, size: int) -> bytes:
+    return ctypes.string_at(pointer, size) if pointer and size else b""
+
+
+def int64s_at(pointer: int | None, count: int) -> tuple[int, ...]:
+    return tuple((ctypes.c_int64 * count).from_address(pointer)) if pointer and count else ()
+
+
+def pointers_at(pointer: int | None, count: int) -> tuple[int, ...]:
+    return tuple((ctypes.c_uint64 * count).from_address(pointer)) if pointer and count else ()
+
+
+def set_pointer(pointer: int, value: int) -> None:
+    ctypes.c_uint64.from_address(pointer).value = value
+
+
+__all__ = [
+    "ENTRIES",
+    "Struct",
+    "bytes_at",
+    "callback",
+    "entry",
+    "int64s_at",
+    "pjrt_error",
+    "pointers_at",
+    "set_pointer",
+    "text_at",
+]

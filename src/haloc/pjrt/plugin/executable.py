@@ -1,0 +1,114 @@
+"""Executables: compilation, and what C reads of a compiled program."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from haloc.errors import UnimplementedError
+from haloc.pjrt.abi import STRUCT, buffer_type_of
+from haloc.pjrt.native.handles import Handle
+from haloc.pjrt.native.library import library
+from haloc.pjrt.plugin.client import CLIENTS, PluginClient
+from haloc.pjrt.plugin.entry import bytes_at, entry, text_at
+from haloc.pjrt.plugin.named_values import named_values
+from haloc.pjrt.plugin.plan import int64s, native_plan
+from haloc.runtime.compile_options import CompileOptions
+from haloc.runtime.device_assignment import DeviceAssignment
+from haloc.runtime.executable import LoadedExecutable
+
+_FORMATS = ("mlir", "hlo")
+
+
+class PluginExecutable:
+    """One compiled program: its PJRT_Executable and its PJRT_LoadedExecutable."""
+
+    def __init__(self, client: PluginClient, loaded: LoadedExecutable, options: bytes):
+        self.client = client
+        self.loaded = loaded
+        self.program = loaded._program
+        self.results = [s for s in self.program.results if s.is_array]
+        handles = {client.device_of[h.address]: h for h in client.devices}
+        self.devices = [handles[d] for d in loaded.local_devices()]
+        self.handle = Handle("Executable", num_replicas=len(self.devices), num_partitions=1)
+        self._describe(options)
+        self._describe_results()
+        self.loaded_handle = Handle("LoadedExecutable", executable=self.handle)
+        self._describe_loaded()
+        self.plan = native_plan(self.program, self.devices)
+        if self.plan is not None:
+            self.loaded_handle.set("plan", self.plan.struct)
+
+    def _describe(self, options: bytes) -> None:
+        handle = self.handle
+        handle.set_text("executable_name", self.program.optimized.name.encode())
+        handle.set_text("executable_fingerprint", self.loaded.fingerprint)
+        handle.set("size_in_bytes", self.program.code_size_bytes)
+        costs = {k: float(v) for k, v in self.loaded.cost_analysis().items()}
+        handle.set("properties", named_values(costs))
+        handle.set("num_properties", len(costs))
+        handle.set_text("serialized_bytes", options)
+        handle.set("serialized_compile_options_deleter", library().address("nothing"))
+
+    def _describe_results(self) -> None:
+        handle, results = self.handle, self.results
+        kinds = [kind.encode() for kind in self.loaded.get_output_memory_kinds()[0]]
+        handle.set_list("memory_kinds", "num_outputs", kinds)
+        handle.set("memory_kind_sizes", int64s([len(k) for k in kinds]))
+        types = [buffer_type_of(s.dtype) for s in results]
+        handle.set("output_types", (ctypes.c_uint32 * max(1, len(types)))(*types))
+        handle.set("num_output_types", len(types))
+        handle.set("dims", int64s([d for s in results for d in s.dims]))
+        handle.set("dim_sizes", int64s([s.rank for s in results]))
+
+    def _describe_loaded(self) -> None:
+        handle = self.loaded_handle
+        handle.set_list("addressable_devices", "num_addressable_devices", self.devices)
+        handle.set_text("executable_fingerprint", self.loaded.fingerprint)
+        ids = [d.id for d in self.loaded.local_devices()]
+        assignment = DeviceAssignment.create(np.array(ids)[:, None]).serialize()
+        handle.set_text("serialized_bytes", assignment)
+        handle.set("serialized_device_assignment_deleter", library().address("nothing"))
+        logical = [number for replica in range(len(ids)) for number in (replica, 0)]
+        handle.set("addressable_device_logical_ids", (ctypes.c_int32 * len(logical))(*logical))
+        handle.set("num_addressable_device_logical_ids", len(ids))
+
+
+EXECUTABLES: dict[int, PluginExecutable] = {}
+"""By the address of either handle, until C destroys it."""
+
+
+@entry("Client_Compile")
+def client_compile(args: Any) -> None:
+    program = STRUCT["Program"].from_address(args.program)
+    form = text_at(program.format, program.format_size)
+    if form not in _FORMATS:
+        raise UnimplementedError(f"program format {form!r}; haloc compiles {', '.join(_FORMATS)}")
+    code = bytes_at(program.code, program.code_size)
+    options = bytes_at(args.compile_options, args.compile_options_size)
+    args.executable = compile_program(CLIENTS[args.client], code, options).loaded_handle.address
+
+
+def compile_program(client: PluginClient, code: bytes, options: bytes) -> PluginExecutable:
+    """options: a serialised CompileOptionsProto."""
+    parsed = CompileOptions.ParseFromString(options) if options else CompileOptions()
+    loaded = client.runtime.compile_and_load(code, client.runtime.devices()[:1], parsed)
+    executable = PluginExecutable(client, loaded, options)
+    EXECUTABLES[executable.handle.address] = executable
+    EXECUTABLES[executable.loaded_handle.address] = executable
+    return executable
+
+
+@entry("LoadedExecutable_Delete")
+def loaded_executable_delete(args: Any) -> None:
+    EXECUTABLES[args.executable].loaded_handle.set("is_deleted", 1)
+
+
+@entry("Executable_GetCompiledMemoryStats")
+def executable_memory_stats(args: Any) -> None:
+    stats = EXECUTABLES[args.executable].loaded.get_compiled_memory_stats()
+    for name, *_ in args._fields_[3:]:
+        if args.has(name):
+            setattr(args, name, int(getattr(stats, name, 0)))
