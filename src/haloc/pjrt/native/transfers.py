@@ -18,7 +18,7 @@ def _table(name: str, values: list[int]) -> str:
 
 
 def _element_sizes() -> str:
-    """Bytes in memory and bits in a packed array, by PJRT_Buffer_Type; 0 for what has no elements."""
+    """Bytes in memory and bits in a packed array by PJRT_Buffer_Type; 0 where nothing is."""
     dtypes = [None, *(dtype_from_name(name) for name in BUFFER_TYPES[1:])]
     arrays = [d if d is not None and d.numpy is not None else None for d in dtypes]
     return "\n".join(
