@@ -21,7 +21,15 @@ from haloc.ops.basic import random_array
 from haloc.ops.example import ExampleGraph
 from haloc.ops.table import OPS, Effect
 
-OPCODES = sorted(o for o, row in OPS.items() if not row.missing and row.effect is Effect.PURE)
+
+def _is_pure(opcode: str) -> bool:
+    """Whether the op, and all that its examples hold beside it, goes by its operands alone."""
+    graph = ExampleGraph(np.random.default_rng(0))
+    OPS[opcode].example(graph)
+    return all(OPS[i.opcode].effect is Effect.PURE for i in graph.computation.instructions)
+
+
+OPCODES = sorted(o for o, row in OPS.items() if not row.missing and _is_pure(o))
 """What modules are made of: pure ops. Others have no one right value (rng) or no value (tokens)."""
 
 INNER = sorted(

@@ -1,17 +1,14 @@
-"""Random instances of every row run natively as the interpreter runs them."""
+"""Random instances of every pure row run natively as the interpreter runs them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from haloc.ops.table import OPS, Effect
-from tests.fuzz.generate import FuzzGraph, random_arguments
+from haloc.ops.table import OPS
+from tests.fuzz.generate import OPCODES, FuzzGraph, random_arguments
 from tests.fuzz.judge import judge
 
-OPCODES = sorted(
-    o for o, row in OPS.items() if not row.missing and row.effect is not Effect.STATEFUL
-)
 SEEDS = range(8)
 
 
