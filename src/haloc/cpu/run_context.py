@@ -17,6 +17,11 @@ from haloc.errors import STATUS_CODES, HloError, error_of_status
 _run_ids = count(1)
 
 
+def next_run_id() -> int:
+    """A number for an execution, unlike any other in this process."""
+    return next(_run_ids)
+
+
 class RunContext(ctypes.Structure):
     """One run of a program by one participant. Lives until the run has ended.
 
@@ -48,7 +53,7 @@ class RunContext(ctypes.Structure):
         gang: int = 0,
         host: Any = None,
     ):
-        number = next(_run_ids) if run_id is None else run_id
+        number = next_run_id() if run_id is None else run_id
         super().__init__(replica_id, partition_id, number, gang, id(self), -1)
         self.pointer = ctypes.addressof(self)
         self.error = None

@@ -65,6 +65,7 @@ class Sequencer:
         self.loop_depth = 0
         self.uses_run = False
         self.cost_ns = 0.0
+        self.fallible_calls = 0
         self._counter = 0
         self._context_size = 0
 
@@ -297,10 +298,16 @@ class Sequencer:
         if scratch is not None:
             self.arena.free(scratch)
 
+    @property
+    def calls_host(self) -> bool:
+        """Whether some call that may fail is no collective."""
+        return self.fallible_calls > len(self.sites.all)
+
     def checked_call(self, symbol: str, pointers: Sequence[str]) -> None:
         """Call `i32 symbol(ptr, ...)`; a result other than 0 is the program's, which ends there.
         The pointer "%run" is the run's context."""
         self.uses_run = True
+        self.fallible_calls += 1
         arguments = ", ".join(f"ptr {p}" for p in pointers)
         status = self.value(f"call i32 @{symbol}({arguments})")
         is_ok = self.value(f"icmp eq i32 {status}, 0")

@@ -41,7 +41,8 @@ def collective(seq: Sequencer, frame: Frame, instruction: HloInstruction) -> Lea
     emit = SHARES[instruction.opcode]
     shares = {size: emit(instruction, size, seq.target) for size in {len(g) for g in groups}}
     shapes = [o.shape for o in instruction.operands] + instruction.shape.leaves()
-    site = sites.add(instruction, groups, len(shapes))
+    fault = next(iter(shares.values())).fault
+    site = sites.add(instruction, groups, len(shapes), fault)
     size_bytes = sum(s.byte_size for s in shapes)
     text = "".join(s.text for s in shares.values())
     if set(shares) == {1}:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from haloc.cpu import pool
+from haloc.cpu.collective.call import ParticipantCall
 from haloc.cpu.collective.native import CALL_FIELDS, GANG_FIELDS, MEETING_FIELDS
-from haloc.cpu.collective.ragged import FAULT
-from haloc.cpu.collective.sites import Site
+from haloc.cpu.collective.site import Site
 from haloc.cpu.run_context import RunContext
+from haloc.cpu.symbols import resolve
 from haloc.errors import STATUS_CODES, DeadlineExceededError, InvalidArgumentError
 
 _STATUS, _FAILED, _RUNNING = (
@@ -19,29 +18,34 @@ _STATUS, _FAILED, _RUNNING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParticipantCall:
-    """What one participant runs: addresses of its leaves and its arena, as `CpuProgram.run` takes
-    them, and its context."""
-
-    arguments: Sequence[int]
-    results: Sequence[int]
-    arena: int
-    run: RunContext
+SEQUENTIAL_NS = 20_000.0
+"""Programs that do not meet and take less are run one after another: waking threads takes longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangProgram:
-    """What a gang needs of a program. function, constants: addresses. num_partitions: to name
-    participants. joins: whether the caller's thread runs a participant too: not where one might be
-    stuck in a callback."""
+class GangFacts(Protocol):
+    """Of a program: estimated time, where its participants meet, whether it calls the host."""
 
-    function: int
-    constants: int
-    sites: Sequence[Site]
-    gang_bytes: int
+    cost_ns: float
     num_partitions: int
-    joins: bool
+    sites: tuple[Site, ...]
+    gang_bytes: int
+    calls_host: bool
+
+
+class GangProgram(Protocol):
+    """What a gang needs of a program; the pointers are its function's and its constants'."""
+
+    function_pointer: int
+    constants_pointer: int
+    facts: GangFacts
+
+    def run(
+        self,
+        argument_pointers: Sequence[int],
+        result_pointers: Sequence[int],
+        arena_pointer: int,
+        run: RunContext | None = None,
+    ) -> None: ...
 
 
 class _Straggler:
@@ -72,14 +76,22 @@ def run_gang(
     participant that does not come to an end within a second is left behind: `keep`, which should
     hold all memory of the calls, is then kept until it does.
     """
-    gang = _zeros(program.gang_bytes)
+    facts = program.facts
+    is_short = not facts.sites and not facts.calls_host and facts.cost_ns < SEQUENTIAL_NS
+    if len(calls) == 1 or is_short:
+        for call in calls:
+            program.run(call.arguments, call.results, call.arena, call.run)
+        return
+    gang = _zeros(facts.gang_bytes)
     gang[GANG_FIELDS.index("timeout_ns")] = int(timeout_s * 1e9)
     gang[GANG_FIELDS.index("participants")] = len(calls)
     address = ctypes.addressof(gang)
     for call in calls:
         call.run.gang = address
     memory = _calls(program, calls, address)
-    _native()(ctypes.addressof(memory), len(calls), address, int(program.joins))
+    # Where a participant may be stuck in a callback, this thread only waits.
+    joins = 0 if facts.calls_host else 1
+    _native()(ctypes.addressof(memory), len(calls), address, joins)
     if gang[_STATUS]:
         if gang[_RUNNING]:
             _stragglers[:] = [s for s in _stragglers if not s.is_over]
@@ -107,8 +119,8 @@ def _calls(program: GangProgram, calls: Sequence[ParticipantCall], gang: int) ->
         results = arguments + 8 * len(call.arguments)
         pointers += call.arguments
         pointers += call.results
-        heads += (program.function, arguments, results, call.arena, program.constants)
-        heads += (call.run.pointer, gang, number, 0)
+        heads += (program.function_pointer, arguments, results, call.arena)
+        heads += (program.constants_pointer, call.run.pointer, gang, number, 0)
     memory[:] = heads + pointers
     return memory
 
@@ -117,7 +129,7 @@ def _native() -> Callable[[int, int, int, int], None]:
     global _run  # noqa: PLW0603  # one address a process
     if _run is None:
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)
-        _run = prototype(pool.install()["haloc_gang_run"])
+        _run = prototype(resolve("haloc_gang_run"))
     return _run
 
 
@@ -130,11 +142,11 @@ def _failure(program: GangProgram, calls: Sequence[ParticipantCall], gang: Any) 
     context = calls[number].run
     if context.error is not None or context.failed_at < 0:
         return context.exception(status)
-    site = program.sites[context.failed_at]
+    site = program.facts.sites[context.failed_at]
     if status == STATUS_CODES.index("DEADLINE_EXCEEDED"):
         return _missing(program, site, number, gang)
     if status == STATUS_CODES.index("INVALID_ARGUMENT"):
-        return InvalidArgumentError(f"{site.name}: {FAULT}")
+        return InvalidArgumentError(f"{site.name}: {site.fault}")
     return context.exception(status)
 
 
@@ -149,7 +161,7 @@ def _missing(program: GangProgram, site: Site, number: int, gang: Any) -> Deadli
     timeout_s = gang[GANG_FIELDS.index("timeout_ns")] / 1e9
 
     def named(participants: list[int]) -> str:
-        many = program.num_partitions
+        many = program.facts.num_partitions
         shown = ", ".join(f"{p} (replica {p // many}, partition {p % many})" for p in participants)
         return f"participant{'s' if len(participants) > 1 else ''} {shown}"
 

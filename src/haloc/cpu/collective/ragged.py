@@ -8,7 +8,7 @@ from haloc.errors import STATUS_CODES
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 
-FAULT = "send_sizes, offsets and recv_sizes name rows that are not there, or do not agree"
+_FAULT = "send_sizes, offsets and recv_sizes name rows that are not there, or do not agree"
 
 _INPUT_OFFSETS, _SEND_SIZES, _OUTPUT_OFFSETS, _RECV_SIZES = range(2, 6)
 
@@ -45,7 +45,7 @@ def ragged_all_to_all(instruction: HloInstruction, members: int, target: Target)
         with f.when(f.op(f"xor i1 {fits}, true")):
             f.set(wrong, STATUS_CODES.index("INVALID_ARGUMENT"))
     status = f.get(wrong)
-    return ShareText(f.symbol, f.text(f"i32 {status}"))
+    return ShareText(f.symbol, f.text(f"i32 {status}"), fault=_FAULT)
 
 
 def _and(f: Share, flag: str, comparison: str) -> str:

@@ -18,13 +18,14 @@ MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 @dataclass(frozen=True, slots=True)
 class ShareText:
-    """Definitions, of which `symbol` is the share: i32 (ptr posts, i64 part). The others as in
-    `Kernel`."""
+    """Definitions, of which `symbol` is the share: i32 (ptr posts, i64 part). fault: what it means
+    when that is INVALID_ARGUMENT. The others as in `Kernel`."""
 
     symbol: str
     text: str
     declares: tuple[str, ...] = (MEMCPY, MEMSET)
     library: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
 
 
 ShareEmitter = Callable[[HloInstruction, int, Target], ShareText]

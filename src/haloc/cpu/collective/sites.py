@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from haloc.cpu.collective.native import GANG_HEADER_BYTES, MEETING_FIELDS
+from haloc.cpu.collective.site import Site
 from haloc.ir.module import HloInstruction
 from haloc.ops.participants import Group
 from haloc.ops.table import attr
 
 _LINE_BYTES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """name: the instruction. groups: who meets, as flattened logical ids. offsets: of the groups'
-    meetings in the gang's memory, in bytes."""
-
-    name: str
-    groups: tuple[Group, ...]
-    offsets: tuple[int, ...]
 
 
 class Sites:
@@ -44,7 +33,7 @@ class Sites:
         if offsets is None:
             offsets = tuple(self._meeting(len(group), buffer_count) for group in groups)
             self._by_channel[key] = offsets
-        self.all.append(Site(instruction.name, groups, offsets))
+        self.all.append(Site(instruction.name, groups, offsets, fault))
         return len(self.all) - 1
 
     def _meeting(self, members: int, buffer_count: int) -> int:
