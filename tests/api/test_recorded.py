@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from haloc.runtime import traceback
 from tests.api.ask import Answer, answer, namespace, questions
 
 FOLDER = Path(__file__).parent
@@ -27,7 +28,11 @@ UNCOMPARED = {"TypeError", "AttributeError", "IndexError"}
 @functools.cache
 def haloc_answers(section: str) -> dict[str, Answer]:
     names = namespace("haloc")
-    return {name: answer(code, names) for name, code in questions()[section].items()}
+    remembered = traceback.of_arrays
+    try:
+        return {name: answer(code, names) for name, code in questions()[section].items()}
+    finally:
+        traceback.of_arrays = remembered  # a question may switch it on
 
 
 def is_same(ours: Answer, theirs: Answer) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from haloc.formats.sniff import load_module
 from haloc.ir.module import HloModule
 from haloc.runtime.hlo_module import XlaHloModule
+from haloc.runtime.xla_computation import XlaComputation
 
 
 def read_computation(
-    computation: str | bytes | HloModule | XlaHloModule, filename: str = "<string>"
+    computation: str | bytes | HloModule | XlaHloModule | XlaComputation, filename: str = "<string>"
 ) -> HloModule:
     """The module, the caller's to change. It is not verified yet.
 
@@ -17,6 +18,8 @@ def read_computation(
     """
     if isinstance(computation, XlaHloModule):
         return computation.ir.clone()
+    if isinstance(computation, XlaComputation):
+        return computation.as_hlo_module().ir
     if isinstance(computation, HloModule):
         return computation.clone()
     if isinstance(computation, bytes | bytearray | memoryview):

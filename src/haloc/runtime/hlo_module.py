@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from haloc.analysis.cost import cost_analysis
 from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
-from haloc.formats.hlo_text import PrintOptions, parse_module, to_text
+from haloc.formats.hlo_text import parse_module, to_text
+from haloc.formats.proto import Message, decode
 from haloc.ir.module import HloComputation, HloModule
+from haloc.runtime.hlo_print_options import HloPrintOptions
+from haloc.runtime.op_sharding import OpSharding, op_sharding_from_message
 
 
 class XlaHloComputation:
@@ -30,10 +33,13 @@ class XlaHloModule:
     def name(self) -> str:
         return self.ir.name
 
-    def to_string(self, options: PrintOptions | None = None) -> str:
-        return to_text(self.ir, options or PrintOptions())
+    def to_string(self, options: HloPrintOptions | None = None) -> str:
+        """HLO text as XLA prints it, large constants elided unless asked for; `str(module)` is the
+        text that reads back."""
+        return to_text(self.ir, (options or HloPrintOptions()).formats_options()) + "\n"
 
-    __str__ = to_string
+    def __str__(self) -> str:
+        return to_text(self.ir)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
         """An HloModuleProto that XLA reads."""
@@ -51,6 +57,21 @@ class XlaHloModule:
     def cost_analysis(self) -> dict[str, float]:
         return cost_analysis(self.ir)
 
+    @property
+    def spmd_output_sharding(self) -> OpSharding | None:
+        """How a partitioned module's result lies on devices; None if it does not say."""
+        message = self._message().get("spmd_output_sharding")
+        return None if message is None else op_sharding_from_message(message)
+
+    @property
+    def spmd_parameters_shardings(self) -> list[OpSharding] | None:
+        """How a partitioned module's parameters lie on devices; None if it does not say."""
+        messages = self._message().get("spmd_parameters_shardings")
+        return [op_sharding_from_message(m) for m in messages] if messages else None
+
+    def _message(self) -> Message:
+        return decode("HloModuleProto", self.as_serialized_hlo_module_proto())
+
     def __repr__(self) -> str:
         return f"<HloModule {self.name}>"
 
@@ -58,3 +79,9 @@ class XlaHloModule:
 def hlo_module_from_text(text: str) -> XlaHloModule:
     """HloParseError for text that is not HLO."""
     return XlaHloModule(parse_module(text))
+
+
+def hlo_module_cost_analysis(client: object, module: XlaHloModule) -> dict[str, float]:
+    """XLA's cost properties of a module, by name. The client makes no difference: the numbers are
+    the module's."""
+    return module.cost_analysis()

@@ -96,7 +96,9 @@ class OpSharding:
         for name in self._LISTS:
             setattr(self, name, message.pop(name, []))
         self.last_tile_dims = [OpShardingType(n) for n in message.pop("last_tile_dims", [])]
-        self.tuple_shardings = [_from_message(m) for m in message.pop("tuple_shardings", [])]
+        self.tuple_shardings = [
+            op_sharding_from_message(m) for m in message.pop("tuple_shardings", [])
+        ]
         self.replicate_on_last_tile_dim = message.pop("replicate_on_last_tile_dim", False)
         self.is_shard_group = message.pop("is_shard_group", False)
         self.shard_group_id = message.pop("shard_group_id", 0)
@@ -126,7 +128,7 @@ class OpSharding:
         self._set(message)
 
     def clone(self) -> OpSharding:
-        return _from_message(decode("OpSharding", self.SerializeToString()))
+        return op_sharding_from_message(decode("OpSharding", self.SerializeToString()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_from_bytes, (self.SerializeToString(),))
@@ -148,7 +150,8 @@ def sharding_numbers_are_known(message: Message) -> None:
         sharding_numbers_are_known(inner)
 
 
-def _from_message(message: Message) -> OpSharding:
+def op_sharding_from_message(message: Message) -> OpSharding:
+    """The wrapper of a decoded OpSharding message."""
     made = OpSharding()
     made._set(message)
     return made

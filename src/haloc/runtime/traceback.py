@@ -29,7 +29,7 @@ class Traceback:
 
     __slots__ = ("_places",)
 
-    def __init__(self, places: Sequence[tuple[CodeType, int] | Frame]):
+    def __init__(self, places: Sequence[tuple[CodeType, int]]):
         self._places = tuple(places)
 
     @staticmethod
@@ -38,8 +38,21 @@ class Traceback:
         return captured() if _enabled else None
 
     @staticmethod
-    def traceback_from_frames(frames: Sequence[Frame]) -> Traceback:
-        return Traceback(frames)
+    def traceback_from_frames(frames: Sequence[Frame]) -> TracebackType | None:
+        """A traceback of Python's that shows these files and lines, innermost first given; None of
+        none. For `error.with_traceback`."""
+        made: TracebackType | None = None
+        for frame in frames:
+            # Only running code has frames: a line that raises, said to be that file's line.
+            source = "\n" * (frame.line_num - 1) + "raise LookupError"
+            code = compile(source, frame.file_name, "exec").replace(co_name=frame.function_name)
+            try:
+                exec(code)
+            except LookupError as error:
+                assert error.__traceback__ and error.__traceback__.tb_next
+                inner = error.__traceback__.tb_next
+                made = TracebackType(made, inner.tb_frame, inner.tb_lasti, inner.tb_lineno)
+        return made
 
     @staticmethod
     def code_addr2line(code: CodeType, lasti: int) -> int:
@@ -56,27 +69,15 @@ class Traceback:
 
     @property
     def frames(self) -> list[Frame]:
-        return [p if isinstance(p, Frame) else _frame(*p) for p in self._places]
+        return [_frame(*place) for place in self._places]
 
     def raw_frames(self) -> tuple[list[CodeType], list[int]]:
         """The functions' code objects, and how far each had come (bytes of bytecode)."""
-        raw = [p for p in self._places if not isinstance(p, Frame)]
-        return [code for code, _ in raw], [at for _, at in raw]
+        return [code for code, _ in self._places], [at for _, at in self._places]
 
     def as_python_traceback(self) -> TracebackType | None:
-        """For `error.with_traceback`: shows these files and lines."""
-        made: TracebackType | None = None
-        for frame in self.frames:
-            # Only running code has frames: a line that raises, said to be that file's line.
-            source = "\n" * (frame.line_num - 1) + "raise LookupError"
-            code = compile(source, frame.file_name, "exec").replace(co_name=frame.function_name)
-            try:
-                exec(code)
-            except LookupError as error:
-                assert error.__traceback__ and error.__traceback__.tb_next
-                inner = error.__traceback__.tb_next
-                made = TracebackType(made, inner.tb_frame, inner.tb_lasti, inner.tb_lineno)
-        return made
+        """The same as a traceback of Python's."""
+        return Traceback.traceback_from_frames(self.frames)
 
     def __str__(self) -> str:
         return "\n".join(f"{f.file_name}:{f.line_num} ({f.function_name})" for f in self.frames)
@@ -98,7 +99,7 @@ def captured() -> Traceback:
     frame = sys._getframe(1)
     while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    places: list[tuple[CodeType, int] | Frame] = []
+    places: list[tuple[CodeType, int]] = []
     here = frame
     while here is not None:
         places.append((here.f_code, here.f_lasti))

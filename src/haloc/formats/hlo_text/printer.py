@@ -29,7 +29,8 @@ class PrintOptions:
     print_large_constants: constants of more than 10 elements in full instead of `{...}`.
     print_metadata: op names and source places, and the tables they point into.
     print_percent: `%` before names. include_layout: layouts in shapes (the entry layout of the
-    header keeps them). indent: blanks before an instruction.
+    header keeps them). print_program_shape: a computation's parameters and result behind its name.
+    indent: blanks before an instruction.
     """
 
     print_large_constants: bool = True
@@ -37,6 +38,8 @@ class PrintOptions:
     print_percent: bool = False
     print_operand_shapes: bool = False
     print_backend_config: bool = True
+    print_control_dependencies: bool = True
+    print_program_shape: bool = True
     include_layout: bool = True
     indent: int = 2
 
@@ -151,7 +154,8 @@ def computation_to_text(computation: HloComputation, options: PrintOptions = _DE
     module = computation.module
     entry = "ENTRY " if module is not None and module.entry is computation else ""
     name = _name(computation.name, percent)
-    lines = [f"{entry}{name}{_signature(computation)} {{\n"]
+    signature = _signature(computation) if options.print_program_shape else ""
+    lines = [f"{entry}{name}{signature} {{\n"]
     indent = " " * options.indent
     lines += [
         f"{indent}{instruction_to_text(instruction, options)}\n"
@@ -263,7 +267,7 @@ def _common_parts(
     if instruction.frontend_attributes:
         text = frontend_attributes_text(instruction.frontend_attributes)
         parts.append(f"frontend_attributes={text}")
-    if instruction.control_predecessors:
+    if options.print_control_dependencies and instruction.control_predecessors:
         names = ", ".join(_name(p.name, percent) for p in instruction.control_predecessors)
         parts.append(f"control-predecessors={{{names}}}")
     for key in ("statistics", "result_accuracy"):
