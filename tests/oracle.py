@@ -90,7 +90,8 @@ class _Worker:
         environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
         environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
         self.process = subprocess.Popen(
-            [sys.executable, __file__],
+            # Without its folder on the path, where tests/jax hides jax.
+            [sys.executable, "-P", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -137,6 +138,12 @@ class Shape:
         """Same element type, other dimensions, default layout, static."""
         return Shape(self.dtype, tuple(dims))
 
+    def keep(self, numbers: Iterable[int]) -> Shape:
+        """Same element type, the dimensions of these numbers in this order, dynamic or not."""
+        order = tuple(numbers)
+        dynamic = tuple(self.dynamic[d] for d in order) if self.dynamic else ()
+        return Shape(self.dtype, tuple(self.dims[d] for d in order), None, dynamic)
+
     def with_dtype(self, dtype: DType) -> Shape:
         return Shape(dtype, self.dims, self.layout, self.dynamic)
 
@@ -145,6 +152,16 @@ class Shape:
             elements = tuple(e.with_default_layout() for e in self.elements)
             return Shape(self.dtype, elements=elements)
         return Shape(self.dtype, self.dims, None, self.dynamic)
+
+    def holds(self, dims: tuple[int, ...]) -> bool:
+        """Whether an array of these sizes is of this shape: a dynamic dimension is at most its
+        bound, any other is equal."""
+        if not self.dynamic:
+            return self.dims == dims
+        return len(dims) == len(self.dims) and all(
+            n == size or (dynamic and (n < size or size == UNBOUNDED))
+            for n, size, dynamic in zip(dims, self.dims, self.dynamic)
+        )
 
     def same_dims(self, other: Shape) -> bool:
         """Equal dimensions, element type and layout aside."""

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from haloc.errors import InternalError, UnimplementedError
+from haloc.errors import InternalError
 from haloc.ir import dtype as dt
 from haloc.ir.literal import Literal, Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, scalar_shape, tuple_shape
-from haloc.ops.attrs import Bools, Int, OneDim
+from haloc.ops.attrs import Bools, Int
 from haloc.ops.example import ExampleGraph
 from haloc.ops.families import pick_dtype
 from haloc.ops.raw_attrs import Domain
 from haloc.ops.rules import (
     ANY,
-    array_operands,
-    check_dims_in_range,
     check_operand_count,
     label,
 )
@@ -28,7 +26,6 @@ from haloc.ops.table import (
     Attr,
     Effect,
     Evaluator,
-    Indexed,
     OpDef,
     Structure,
     attr,
@@ -164,6 +161,7 @@ register(
         lower=Structure.NO_CODE,
         example=_example_tuple,
         spec="tuple",
+        any_size=True,
     )
 )
 
@@ -202,6 +200,7 @@ register(
         lower=Structure.NO_CODE,
         example=_example_get_tuple_element,
         spec="get_tuple_element",
+        any_size=True,
     )
 )
 
@@ -256,6 +255,7 @@ register(
         lower=Structure.NO_CODE,
         example=_example_add_dependency,
         spec="XLA add-dependency",
+        any_size=True,
     )
 )
 
@@ -277,6 +277,7 @@ register(
         lower=Structure.NO_CODE,
         example=_example_identity("opt-barrier"),
         spec="optimization_barrier",
+        any_size=True,
     )
 )
 
@@ -292,57 +293,12 @@ register(
         lower=Structure.NO_CODE,
         example=_example_identity("domain", domain=DOMAIN_EXAMPLE),
         spec="XLA domain",
+        any_size=True,
     )
 )
 
 
-# --- sizes and device numbers ------------------------------------------------------------------
-
-
-def _infer_get_dimension_size(instruction: HloInstruction) -> Shape:
-    (operand,) = array_operands(instruction)
-    dims = (attr(instruction, "dimensions"),)
-    check_dims_in_range(instruction, "dimensions", dims, operand.rank, "c1")
-    return scalar_shape(dt.S32)
-
-
-def _get_dimension_size(instruction: HloInstruction, values: list[Value], _: Evaluator) -> Value:
-    """The size of the value there is: of a dynamic dimension, its run-time size."""
-    (value,) = values
-    assert isinstance(value, np.ndarray)
-    return np.asarray(value.shape[attr(instruction, "dimensions")], np.int32)
-
-
-def _static_size(b, instruction, index, read):  # type: ignore[no-untyped-def]
-    dim = attr(instruction, "dimensions")
-    shape = instruction.operands[0].shape
-    if shape.dynamic and shape.dynamic[dim]:
-        raise UnimplementedError(
-            f"get-dimension-size: dimension {dim} of {shape} is dynamic; "
-            "native code knows static sizes only"
-        )
-    return b.constant(dt.S32, shape.dims[dim])
-
-
-def _example_get_dimension_size(graph: ExampleGraph) -> HloInstruction:
-    dims = graph.dims(low=1)
-    operand = graph.operand(pick_dtype(graph, ANY), dims)
-    dim = int(graph.rng.integers(len(dims)))
-    return graph.add("get-dimension-size", scalar_shape(dt.S32), [operand], dimensions=dim)
-
-
-register(
-    OpDef(
-        opcode="get-dimension-size",
-        operands=("operand",),
-        attrs=(Attr("dimensions", OneDim(), proto="dimensions[0]"),),
-        infer=_infer_get_dimension_size,
-        evaluate=_get_dimension_size,
-        lower=Indexed(_static_size),
-        example=_example_get_dimension_size,
-        spec="get_dimension_size",
-    )
-)
+# --- device numbers ----------------------------------------------------------------------------
 
 
 def _infer_device_number(instruction: HloInstruction) -> Shape:

@@ -31,14 +31,14 @@ def _check(instruction: HloInstruction, whole: tuple[int, ...]) -> tuple[Shape, 
         invalid(instruction, f"operand is {text(x)}, wanted floats")
     if not 0 <= feature < x.rank:
         invalid(instruction, f"feature_index={feature} is out of range for {text(x)}", f"{name}_c1")
-    each = Shape(x.dtype, (x.dims[feature],))
+    each = x.keep((feature,))
     for n, shape in enumerate(shapes):
         wanted = x if n in whole else each
         if shape.dims != wanted.dims or shape.dtype is not wanted.dtype:
             invalid(
                 instruction, f"operand {n} is {text(shape)}, wanted {text(wanted)}", f"{name}_c2"
             )
-    return x.with_dims(x.dims), each
+    return x.with_default_layout(), each
 
 
 def _others(instruction: HloInstruction) -> tuple[int, ...]:

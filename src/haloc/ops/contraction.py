@@ -214,15 +214,10 @@ def infer_dot(instruction: HloInstruction) -> Shape:
                     f"dot_general_{size_label}",
                 )
     dtype = check_contraction_types(instruction, lhs, rhs, "dot_general_c13")
-    left = lb + free_dims(lhs.rank, lb, lc)
-    right = free_dims(rhs.rank, rb, rc)
-    flags, rhs_flags = dynamic_flags(lhs), dynamic_flags(rhs)
-    return Shape(
-        dtype,
-        tuple(lhs.dims[d] for d in left) + tuple(rhs.dims[d] for d in right),
-        None,
-        tuple(flags[d] for d in left) + tuple(rhs_flags[d] for d in right),
-    )
+    rows = lhs.keep(lb + free_dims(lhs.rank, lb, lc))
+    columns = rhs.keep(free_dims(rhs.rank, rb, rc))
+    flags = dynamic_flags(rows) + dynamic_flags(columns)
+    return Shape(dtype, rows.dims + columns.dims, None, flags)
 
 
 def dot_general(lhs: np.ndarray, rhs: np.ndarray, dims: DotDims) -> np.ndarray:

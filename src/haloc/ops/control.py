@@ -84,6 +84,7 @@ register(
         cost=_while_cost,
         example=_while_example,
         spec="while",
+        any_size=True,
     )
 )
 
@@ -203,6 +204,7 @@ register(
         example=_conditional_example,
         spec="case",
         settle=_settle_branches,
+        any_size=True,
     )
 )
 
@@ -248,6 +250,7 @@ register(
         lower=Structure.CONTROL,
         cost=_call_cost,
         example=_call_example,
+        any_size=True,
     )
 )
 
@@ -286,5 +289,6 @@ register(
         lower=Structure.CONTROL,
         cost=_fusion_cost,
         example=_fusion_example,
+        any_size=True,
     )
 )

@@ -22,6 +22,7 @@ from haloc.ops.contraction import (
 )
 from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import text
+from haloc.ops.rules import dynamic_flags
 from haloc.ops.table import Attr, Cost, Evaluator, OpDef, Structure, attr, invalid, register
 from haloc.ops.window import (
     check_window,
@@ -117,14 +118,17 @@ def _infer_convolution(instruction: HloInstruction) -> Shape:
                 "convolution_c17",
             )
     dtype = check_contraction_types(instruction, lhs, rhs, "convolution_c27")
+    flags, lhs_flags = [False] * lhs.rank, dynamic_flags(lhs)
+    flags[labels.output_batch] = lhs_flags[labels.input_batch]
+    flags[labels.output_feature] = dynamic_flags(rhs)[labels.kernel_output_feature]
     dims = [0] * lhs.rank
     dims[labels.output_batch] = lhs.dims[labels.input_batch] // attr(
         instruction, "batch_group_count"
     )
     dims[labels.output_feature] = rhs.dims[labels.kernel_output_feature]
     for out, d, w in zip(labels.output_spatial, labels.input_spatial, window):
-        dims[out] = window_output_size(lhs.dims[d], w)
-    return Shape(dtype, tuple(dims))
+        dims[out], flags[out] = window_output_size(lhs.dims[d], w), lhs_flags[d]
+    return Shape(dtype, tuple(dims), None, tuple(flags))
 
 
 def _evaluate_convolution(

@@ -14,6 +14,7 @@ from haloc.ir.shape import Shape
 from haloc.ops.attrs import Dims, Name
 from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import braces, text
+from haloc.ops.rules import dynamic_flags
 from haloc.ops.table import Attr, Cost, Evaluator, OpDef, Structure, attr, invalid, register
 
 TYPES = ("FFT", "IFFT", "RFFT", "IRFFT")
@@ -50,7 +51,8 @@ def _infer_fft(instruction: HloInstruction) -> Shape:
         dtype, dims = _COMPLEX_OF[x.dtype], (*dims[:-1], dims[-1] // 2 + 1 if dims[-1] else 0)
     if kind == "IRFFT":
         dtype = x.dtype.real
-    return Shape(dtype, dims)
+    static = (False,) * len(length)
+    return Shape(dtype, dims, None, dynamic_flags(x)[: x.rank - len(length)] + static)
 
 
 def _evaluate_fft(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:

@@ -17,6 +17,7 @@ from haloc.ir.shape import Shape
 from haloc.ops.attrs import Bool, Dims, Int
 from haloc.ops.example import ExampleGraph
 from haloc.ops.families import evaluate_with_instruction, pick_dtype
+from haloc.ops.indexing import whole_sizes
 from haloc.ops.reference import Array, wide
 from haloc.ops.rules import (
     ANY,
@@ -28,6 +29,7 @@ from haloc.ops.rules import (
     check_sorted,
     check_static,
     check_unique,
+    dynamic_flags,
     label,
 )
 from haloc.ops.scalar import Indices, Read, Scalar, Value
@@ -66,13 +68,16 @@ def _infer(instruction: HloInstruction) -> Shape:
     check_unique(instruction, "offset_dims", offset, "c4")
     check_sorted(instruction, "offset_dims", offset, "c4")
     check_dims_in_range(instruction, "offset_dims", offset, rank, "c5")
-    window = [sizes[d] for d in window_dims(instruction)]
-    dims = [0] * rank
-    for d, n in zip(offset, window):
-        dims[d] = n
-    for d, n in zip([d for d in range(rank) if d not in offset], batch):
-        dims[d] = n
-    return Shape(operand.dtype, tuple(dims))
+    # A slice is as dynamic as the operand where it takes all of it.
+    flags = [f and size == n for f, size, n in zip(dynamic_flags(operand), sizes, operand.dims)]
+    index_flags = [f for d, f in enumerate(dynamic_flags(indices)) if d != vector_dim]
+    window = [(sizes[d], flags[d]) for d in window_dims(instruction)]
+    result = [(0, False)] * rank
+    for d, size in zip(offset, window):
+        result[d] = size
+    for d, size in zip([d for d in range(rank) if d not in offset], zip(batch, index_flags)):
+        result[d] = size
+    return Shape(operand.dtype, tuple(n for n, _ in result), None, tuple(f for _, f in result))
 
 
 def _check_operand_dims(instruction: HloInstruction, operand: Shape) -> None:
@@ -126,6 +131,15 @@ def window_dims(instruction: HloInstruction) -> list[int]:
         *attr(instruction, "operand_batching_dims"),
     }
     return [d for d in range(instruction.operands[0].shape.rank) if d not in dropped]
+
+
+def _at_sizes(
+    instruction: HloInstruction, sizes: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[str, object]]:
+    """Slices that take all of a dynamic dimension take what there is."""
+    return instruction.shape.dims, {
+        "slice_sizes": whole_sizes(instruction, attr(instruction, "slice_sizes"), sizes[0])
+    }
 
 
 # --- meaning -----------------------------------------------------------------------------------
@@ -263,5 +277,6 @@ register(
         lower=Indexed(_emit),
         example=_example,
         spec="gather",
+        at_sizes=_at_sizes,
     )
 )

@@ -22,6 +22,7 @@ from haloc.ops.rules import (
     check_length,
     check_same_dtype,
     check_static,
+    dynamic_flags,
     label,
 )
 from haloc.ops.scalar import Index, Indices, Read, Scalar, Value
@@ -86,7 +87,28 @@ def _infer_dynamic_slice(instruction: HloInstruction) -> Shape:
     check_length(instruction, "dynamic_slice_sizes", sizes, operand.rank, "c2")
     _check_starts(instruction, 1, operand.rank, "c2 c3")
     _check_sizes(instruction, "dynamic_slice_sizes", sizes, operand, "c4")
-    return Shape(operand.dtype, tuple(sizes))
+    flags = zip(dynamic_flags(operand), sizes, operand.dims)
+    whole = tuple(dynamic and size == n for dynamic, size, n in flags)
+    return Shape(operand.dtype, tuple(sizes), None, whole)
+
+
+def whole_sizes(
+    instruction: HloInstruction, slice_sizes: Sequence[int], sizes: Sequence[int]
+) -> tuple[int, ...]:
+    """Sizes of a slice of operand 0 when that has `sizes`: all of a dynamic dimension if it was
+    all of its bound."""
+    bound = instruction.operands[0].shape
+    together = zip(slice_sizes, sizes, bound.dims, dynamic_flags(bound))
+    return tuple(now if dynamic and n == most else n for n, now, most, dynamic in together)
+
+
+def _at_sizes(
+    instruction: HloInstruction, sizes: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[str, object]]:
+    slice_sizes = attr(instruction, "dynamic_slice_sizes")
+    return instruction.shape.dims, {
+        "dynamic_slice_sizes": whole_sizes(instruction, slice_sizes, sizes[0])
+    }
 
 
 def _check_sizes(
@@ -138,6 +160,7 @@ register(
         lower=Indexed(_emit_dynamic_slice),
         example=_example_dynamic_slice,
         spec="dynamic_slice",
+        at_sizes=_at_sizes,
     )
 )
 

@@ -32,7 +32,7 @@ def _check_square(
 def _infer_cholesky(instruction: HloInstruction) -> Shape:
     x = instruction.operands[0].shape
     _check_square(instruction, "a", x, ("cholesky_c1", "cholesky_c3"))
-    return x.with_dims(x.dims)
+    return x.with_default_layout()
 
 
 def _evaluate_cholesky(
@@ -118,7 +118,7 @@ def _infer_triangular_solve(instruction: HloInstruction) -> Shape:
             f"b is {text(b)}, wanted batch dimensions {wanted}, from a {text(a)}",
             "triangular_solve_c3",
         )
-    return b.with_dims(b.dims)
+    return b.with_default_layout()
 
 
 def _evaluate_triangular_solve(

@@ -70,8 +70,8 @@ def _infer_reduce(instruction: HloInstruction) -> Shape:
     check_dims(instruction, "dimensions", dimensions, inputs[0].rank, "reduce_c4", "reduce_c5")
     region = check_region(instruction, "to_apply", inits + scalars(inputs), None, "reduce_c6")
     _check_region_result(instruction, region, inits, "reduce_c6")
-    kept = tuple(n for d, n in enumerate(inputs[0].dims) if d not in dimensions)
-    shapes = [x.with_dims(kept) for x in inputs]
+    kept = [d for d in range(inputs[0].rank) if d not in dimensions]
+    shapes = [x.keep(kept) for x in inputs]
     return tuple_shape(*shapes) if region.root.shape.is_tuple else shapes[0]
 
 
@@ -223,7 +223,7 @@ def _infer_map(instruction: HloInstruction) -> Shape:
             f"to_apply {region.name} returns {text(region.root.shape)}, wanted a scalar",
             "map_c4",
         )
-    return region.root.shape.with_dims(shapes[0].dims)
+    return shapes[0].with_dtype(region.root.shape.dtype).with_default_layout()
 
 
 def _evaluate_map(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:

@@ -232,7 +232,7 @@ def _infer_scatter(instruction: HloInstruction) -> Shape:
     check_region(
         instruction, "to_apply", elements + elements, one_or_tuple(elements), "scatter_c23"
     )
-    return one_or_tuple([x.with_dims(x.dims) for x in inputs])
+    return one_or_tuple([x.with_default_layout() for x in inputs])
 
 
 def scatter_targets(

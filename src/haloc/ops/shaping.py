@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from haloc.errors import UnimplementedError
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import UNBOUNDED, Shape
 from haloc.ops.attrs import Dims, Int, Slices
@@ -63,6 +64,16 @@ def _broadcast(instruction: HloInstruction, x: Array) -> Array:
     return broadcast_array(x, attr(instruction, "dimensions"), instruction.shape.dims)
 
 
+def _broadcast_at_sizes(
+    instruction: HloInstruction, sizes: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[str, object]]:
+    """A dimension that is not the operand's has all the elements of its bound."""
+    dims = list(instruction.shape.dims)
+    for dim, size in zip(attr(instruction, "dimensions"), sizes[0]):
+        dims[dim] = size
+    return tuple(dims), {}
+
+
 def _emit_broadcast(b: Scalar, instruction: HloInstruction, index: Indices, read: Read) -> Element:
     return read(0, tuple(index[d] for d in attr(instruction, "dimensions")))
 
@@ -84,6 +95,7 @@ register(
         lower=Indexed(_emit_broadcast, is_remap=True),
         example=_example_broadcast,
         spec="broadcast_in_dim",
+        at_sizes=_broadcast_at_sizes,
     )
 )
 
@@ -159,6 +171,35 @@ def reshaped_index(
     return tuple(result)
 
 
+def dynamic_in_group(instruction: HloInstruction, group: range) -> int:
+    """The one dynamic dimension of a group of the result's; -1 when there is none.
+
+    Its size follows from the others'. UnimplementedError when there are several.
+    """
+    flags = dynamic_flags(instruction.shape)
+    found = [d for d in group if flags[d]]
+    if len(found) > 1:
+        raise UnimplementedError(
+            f"reshape: the sizes of dimensions {dims_text(found)} of "
+            f"{instruction.shape.to_string(False)} do not follow from those of "
+            f"{instruction.operands[0].shape.to_string(False)}; dynamic-reshape says them"
+        )
+    return found[0] if found else -1
+
+
+def _reshape_at_sizes(
+    instruction: HloInstruction, sizes: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[str, object]]:
+    """In each group of dimensions that keeps its element count, the dynamic one takes the rest."""
+    dims = list(instruction.shape.dims)
+    for source, target in reshape_groups(instruction.operands[0].shape.dims, tuple(dims)):
+        dim = dynamic_in_group(instruction, target)
+        if dim >= 0:
+            count = prod(sizes[0][d] for d in source)
+            dims[dim] = count // max(1, prod(dims[d] for d in target if d != dim))
+    return tuple(dims), {}
+
+
 def _emit_reshape(b: Scalar, instruction: HloInstruction, index: Indices, read: Read) -> Element:
     source = instruction.operands[0].shape.dims
     return read(0, reshaped_index(b, source, instruction.shape.dims, index))
@@ -180,6 +221,7 @@ register(
         lower=Indexed(_emit_reshape, is_remap=True, keeps_order=True),
         example=_example_reshape,
         spec="reshape",
+        at_sizes=_reshape_at_sizes,
     )
 )
 
@@ -197,13 +239,7 @@ def _infer_transpose(instruction: HloInstruction) -> Shape:
             f"of {operand.to_string(False)}",
             label(instruction, "c2"),
         )
-    flags = dynamic_flags(operand)
-    return Shape(
-        operand.dtype,
-        tuple(operand.dims[d] for d in dims),
-        None,
-        tuple(flags[d] for d in dims),
-    )
+    return operand.keep(dims)
 
 
 def _transpose(instruction: HloInstruction, x: Array) -> Array:
@@ -266,6 +302,16 @@ def _slice(instruction: HloInstruction, x: Array) -> Array:
     return x[tuple(slice(*s) for s in attr(instruction, "slice"))].copy()
 
 
+def _slice_at_sizes(
+    instruction: HloInstruction, sizes: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[str, object]]:
+    """A dimension that stays dynamic is taken whole."""
+    flags = dynamic_flags(instruction.shape)
+    slices = attr(instruction, "slice")
+    now = tuple((0, n, 1) if f else s for f, n, s in zip(flags, sizes[0], slices))
+    return instruction.shape.dims, {"slice": now}
+
+
 def _emit_slice(b: Scalar, instruction: HloInstruction, index: Indices, read: Read) -> Element:
     slices = attr(instruction, "slice")
     return read(0, tuple(i * stride + start for i, (start, _, stride) in zip(index, slices)))
@@ -291,6 +337,7 @@ register(
         lower=Indexed(_emit_slice, is_remap=True),
         example=_example_slice,
         spec="slice",
+        at_sizes=_slice_at_sizes,
     )
 )
 

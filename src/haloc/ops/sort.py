@@ -37,7 +37,7 @@ def _infer_sort(instruction: HloInstruction) -> Shape:
         )
     pairs = [s for s in scalars(inputs) for _ in range(2)]
     check_region(instruction, "to_apply", pairs, Shape(PRED), "sort_c5")
-    return one_or_tuple([x.with_dims(x.dims) for x in inputs])
+    return one_or_tuple([x.with_default_layout() for x in inputs])
 
 
 def merge_exchange(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

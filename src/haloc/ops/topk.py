@@ -12,6 +12,7 @@ from haloc.ops.attrs import Bool, Int
 from haloc.ops.example import ExampleGraph
 from haloc.ops.expand import Beside
 from haloc.ops.regions import text
+from haloc.ops.rules import dynamic_flags
 from haloc.ops.table import Attr, Evaluator, Expand, OpDef, attr, invalid, register
 
 
@@ -22,7 +23,8 @@ def _infer_topk(instruction: HloInstruction) -> Shape:
     if x.dtype.is_complex:
         invalid(instruction, f"{x.dtype} has no order")
     dims = (*x.dims[:-1], k)
-    return tuple_shape(x.with_dims(dims), Shape(S32, dims))
+    values = Shape(x.dtype, dims, None, (*dynamic_flags(x)[:-1], False))
+    return tuple_shape(values, values.with_dtype(S32))
 
 
 def _evaluate_topk(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:

@@ -116,7 +116,7 @@ def _infer_reduce_window(instruction: HloInstruction) -> Shape:
             "reduce_window_c13",
         )
     dims = tuple(map(window_output_size, inputs[0].dims, window))
-    shapes = [x.with_dims(dims) for x in inputs]
+    shapes = [Shape(x.dtype, dims, None, x.dynamic) for x in inputs]
     return tuple_shape(*shapes) if given.is_tuple else shapes[0]
 
 
@@ -229,7 +229,7 @@ def _infer_select_and_scatter(instruction: HloInstruction) -> Shape:
     pair = [scalar, scalar]
     check_region(instruction, "select", pair, Shape(PRED), "select_and_scatter_c9")
     check_region(instruction, "scatter", pair, scalar, "select_and_scatter_c10")
-    return operand.with_dims(operand.dims)
+    return operand.with_default_layout()
 
 
 def _selected(
