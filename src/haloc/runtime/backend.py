@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from haloc import interpreter
+from haloc.cpu.collective.call import ParticipantCall
 from haloc.cpu.run_context import RunContext
 from haloc.errors import InternalError, ResourceExhaustedError
 from haloc.flags import CompilerOptions
@@ -27,7 +28,8 @@ class Program(Protocol):
     depth-first order, tokens included. aliases: {result leaf: parameter leaf} of
     input_output_alias; such a pair is given one pointer, and the result is left where the argument
     was. Sizes are in bytes, of what is really allocated: machine code, scratch memory of one run,
-    constants.
+    constants. uses_run: whether it matters which participant runs the program. cost_ns: estimated
+    time of a run.
     """
 
     parameters: list[Shape]
@@ -38,6 +40,17 @@ class Program(Protocol):
     code_size_bytes: int
     arena_bytes: int
     constant_bytes: int
+    uses_run: bool
+    cost_ns: float
+
+    def run_gang(
+        self, calls: Sequence[ParticipantCall], timeout_s: float, keep: object = None
+    ) -> None:
+        """Execute once by all participants together, or by one. Raises the first failure of any;
+        DeadlineExceededError when participants wait for others longer than timeout_s. keep: what
+        must stay alive for as long as any participant runs, even beyond a failure.
+        """
+        ...
 
     def run(
         self,
@@ -69,7 +82,7 @@ class InterpreterBackend:
     platform = "interpreter"
 
     def compile(self, module: HloModule, options: CompilerOptions) -> Program:
-        return InterpreterProgram(module)
+        return InterpreterProgram(module, options.num_replicas, options.num_partitions)
 
 
 class CpuBackend:
@@ -88,9 +101,12 @@ class InterpreterProgram:
     code_size_bytes = 0
     arena_bytes = 0
     constant_bytes = 0
+    uses_run = True
+    cost_ns = float("inf")
 
-    def __init__(self, module: HloModule):
+    def __init__(self, module: HloModule, num_replicas: int = 1, num_partitions: int = 1):
         self.optimized = module
+        self.counts = (num_replicas, num_partitions)
         self.parameter_shapes = [p.shape for p in module.entry.parameters]
         self.parameters = [s for p in self.parameter_shapes for s in p.leaves()]
         self.result_shape = module.entry.root.shape
@@ -104,23 +120,36 @@ class InterpreterProgram:
         arena_pointer: int,
         run: RunContext | None = None,
     ) -> None:
-        pairs = zip(argument_pointers, self.parameters, strict=True)
-        leaves = iter([memory_as_array(p, s) for p, s in pairs])
-        arguments = [nested(shape, leaves) for shape in self.parameter_shapes]
-        device_id = (0, 0) if run is None else (run.replica_id, run.partition_id)
+        call = ParticipantCall(argument_pointers, result_pointers, arena_pointer, RunContext())
+        self.run_gang([call], 0.0)
+
+    def run_gang(
+        self, calls: Sequence[ParticipantCall], timeout_s: float, keep: object = None
+    ) -> None:
+        """The interpreter finds out at once that participants wait in vain: no time passes."""
+        arguments = [self._arguments(c.arguments) for c in calls]
         try:
-            results = _flat(interpreter.run(self.optimized, arguments, device_id=device_id))
+            values = interpreter.run_participants(self.optimized, arguments, *self.counts)
         except MemoryError as error:
             raise ResourceExhaustedError(str(error)) from None
         # All results exist before any is stored: a result may lie where an argument does.
-        for value, shape, pointer in zip(results, self.results, result_pointers, strict=True):
-            if value is None:
+        for call, value in zip(calls, values, strict=True):
+            self._store(value, call.results)
+
+    def _arguments(self, pointers: Sequence[int]) -> list[Value]:
+        pairs = zip(pointers, self.parameters, strict=True)
+        leaves = iter([memory_as_array(p, s) for p, s in pairs])
+        return [nested(shape, leaves) for shape in self.parameter_shapes]
+
+    def _store(self, value: Value, pointers: Sequence[int]) -> None:
+        for leaf, shape, pointer in zip(_flat(value), self.results, pointers, strict=True):
+            if leaf is None:
                 continue
-            if value.shape != shape.dims or value.dtype != shape.dtype.numpy:
-                raise InternalError(f"interpreter gave {value.dtype}{value.shape} for {shape}")
+            if leaf.shape != shape.dims or leaf.dtype != shape.dtype.numpy:
+                raise InternalError(f"interpreter gave {leaf.dtype}{leaf.shape} for {shape}")
             target = memory_as_array(pointer, shape)
             if target is not None:
-                np.copyto(target, value)
+                np.copyto(target, leaf)
 
 
 def input_output_aliases(module: HloModule) -> dict[int, int]:

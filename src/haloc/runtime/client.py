@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
-from haloc.flags import CompilerOptions, Flags, OnProgress, no_progress
-from haloc.formats.hlo_text import to_text
+from haloc.flags import Flags, OnProgress, no_progress
 from haloc.ir.dtype import dtype_from_numpy
-from haloc.ir.module import HloModule
 from haloc.ir.shape import default_layout
 from haloc.runtime.array import ArrayImpl
-from haloc.runtime.backend import Backend, Program
-from haloc.runtime.compile_options import CompileOptions, check_layouts, check_supported
-from haloc.runtime.computation import read_computation
+from haloc.runtime.backend import Backend
+from haloc.runtime.compilation import (
+    Compilation,
+    Computation,
+    Devices,
+    compile_computation,
+)
+from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device import Device
-from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
-from haloc.runtime.dump import Dumper
-from haloc.runtime.executable import Executable, LoadedExecutable
-from haloc.runtime.hlo_module import XlaHloModule
+from haloc.runtime.device_queues import DeviceQueues
+from haloc.runtime.executable import Executable
 from haloc.runtime.host_buffer import (
     HostBufferSemantics,
     copy_to_memory,
@@ -32,14 +31,11 @@ from haloc.runtime.host_buffer import (
     put_in_memory,
 )
 from haloc.runtime.live import LiveObjects
+from haloc.runtime.loaded_executable import LoadedExecutable
 from haloc.runtime.memory_pool import MemoryPool
 from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.xla_shape import PjRtLayout
-from haloc.verifier import verify
 from haloc.version import VERSION
-
-Computation = str | bytes | HloModule | XlaHloModule
-Devices = DeviceList | Sequence[Device]
 
 _ZERO_COPY = HostBufferSemantics.ZERO_COPY
 _DEVICES_PER_PROCESS = 2048
@@ -50,13 +46,21 @@ class Client:
 
     runtime_type = "haloc"
 
-    def __init__(self, backend: Backend, num_devices: int = 1, node_id: int = 0):
+    def __init__(
+        self,
+        backend: Backend,
+        num_devices: int = 1,
+        node_id: int = 0,
+        asynchronous: bool = False,
+    ):
         if num_devices < 1:
             raise InvalidArgumentError(f"num_devices={num_devices}: a client needs a device")
         flags = Flags.from_environment()
         self._backend = backend
         self._process_index = node_id
         self.pool = MemoryPool(flags.pool_bytes)
+        self.is_asynchronous = asynchronous
+        self.queues = DeviceQueues()
         self.arrays: LiveObjects[ArrayImpl] = LiveObjects()
         self.executables: LiveObjects[LoadedExecutable] = LiveObjects()
         first_id = _DEVICES_PER_PROCESS * node_id
@@ -181,9 +185,10 @@ class Client:
         *,
         on_progress: OnProgress = no_progress,
     ) -> Executable:
-        """Compile HLO text (str or bytes) or a module; see `compile_and_load`."""
-        program, *_ = self._compile(computation, executable_devices, compile_options, on_progress)
-        return Executable(program)
+        """Compile a computation; see `compile_and_load`."""
+        return Executable(
+            self._compiled(computation, executable_devices, compile_options, on_progress)
+        )
 
     def compile_and_load(
         self,
@@ -196,129 +201,30 @@ class Client:
     ) -> LoadedExecutable:
         """Compile a computation and make it ready to run.
 
-        It runs on the device of the options' device_assignment, else on the one listed.
+        computation: HLO or StableHLO as text or bytes, or a module. It runs as num_replicas *
+        num_partitions participants: the options', or where they say 1 those of the module's
+        header. Each has a device: of the options' device_assignment, else of executable_devices,
+        in their order, as many as are needed; if fewer are listed, the client's first ones.
         Raises HloParseError, VerificationError, InvalidArgumentError for options that do not fit,
         UnimplementedError naming what haloc does not do.
         """
         if host_callbacks:
             raise UnimplementedError("host_callbacks: haloc does not call back from programs yet")
-        program, device, module = self._compile(
-            computation, executable_devices, compile_options, on_progress
-        )
-        executable = LoadedExecutable(program, self, device, module)
+        compilation = self._compiled(computation, executable_devices, compile_options, on_progress)
+        executable = LoadedExecutable(compilation, self)
         self.executables.add(executable)
         return executable
 
-    def _compile(
+    def _compiled(
         self,
         computation: Computation,
         executable_devices: Devices,
-        compile_options: CompileOptions | None,
+        options: CompileOptions | None,
         on_progress: OnProgress,
-    ) -> tuple[Program, Device, HloModule]:
-        options = CompileOptions() if compile_options is None else compile_options
-        if not isinstance(options, CompileOptions):
-            raise TypeError(f"compile_options is a {type(options).__name__}, not a CompileOptions")
-        devices = self._checked_devices(executable_devices)
-        check_supported(options)
-        device = self._assigned_device(options.device_assignment) or devices[0]
-        flags = options.flags()
-        on_progress("parse", 0, 0)
-        module = read_computation(computation)
-        dumper = Dumper(flags, module.name)
-        dumper.dump(module, "before_optimizations")
-        on_progress("verify", 0, 0)
-        verify(module)
-        _check_module(module, options)
-        started = time.perf_counter()
-        _tell(flags, 4, lambda: f"--- before optimization ---\n{to_text(module)}")
-        program = self._backend.compile(module, CompilerOptions(flags, on_progress))
-        _tell(flags, 4, lambda: f"--- after optimization ---\n{to_text(program.optimized)}")
-        _tell(flags, 2, lambda: _summary(program, time.perf_counter() - started))
-        dumper.dump(program.optimized, f"{self.platform}_after_optimizations")
-        return program, device, module
-
-    def _checked_devices(self, devices: Devices) -> list[Device]:
-        if isinstance(devices, str) or not isinstance(devices, Sequence | DeviceList):
-            raise TypeError(
-                "executable_devices is a DeviceList or a sequence of devices, not "
-                f"{type(devices).__name__}"
-            )
-        listed = list(devices)
-        if not listed:
-            raise InvalidArgumentError("executable_devices is empty")
-        for number, device in enumerate(listed):
-            if not isinstance(device, Device):
-                raise InvalidArgumentError(
-                    f"executable_devices[{number}] is {device!r}, not a Device"
-                )
-            if device.client is not self:
-                raise InvalidArgumentError(
-                    f"executable_devices[{number}] is a device of another client: {device!r}"
-                )
-        if len(listed) > 1:
-            raise UnimplementedError(
-                f"executable_devices lists {len(listed)} devices: haloc runs a program on one "
-                "device so far"
-            )
-        return listed
-
-    def _assigned_device(self, assignment: DeviceAssignment | None) -> Device | None:
-        if assignment is None:
-            return None
-        if not isinstance(assignment, DeviceAssignment):
-            raise TypeError(
-                f"device_assignment is a {type(assignment).__name__}, not a DeviceAssignment"
-            )
-        if assignment.ids.size != 1:
-            raise UnimplementedError(
-                f"device_assignment {assignment}: haloc runs a program on one device so far"
-            )
-        wanted = int(assignment.ids[0, 0])
-        for device in self._devices:
-            if device.id == wanted:
-                return device
-        raise InvalidArgumentError(f"No matching device found for device_id {wanted}")
+    ) -> Compilation:
+        return compile_computation(
+            self._backend, self._devices, computation, executable_devices, options, on_progress
+        )
 
     def __repr__(self) -> str:
         return f"<Client {self.platform}, {len(self._devices)} device(s)>"
-
-
-def _check_module(module: HloModule, options: CompileOptions) -> None:
-    for key in ("replica_count", "num_partitions"):
-        count = module.header.get(key, 1)
-        if count != 1:
-            raise UnimplementedError(
-                f"{key}={count} in module {module.name}: haloc runs a program on one device so far"
-            )
-    aliases = module.header.get("input_output_alias", ())
-    taken = [(number, index) for _, number, index, *_ in aliases]
-    for number, index in taken:
-        if taken.count((number, index)) > 1:
-            raise InvalidArgumentError(
-                f"input_output_alias gives parameter {number} {{{','.join(map(str, index))}}} to "
-                "more than one result"
-            )
-    parameters = [p.shape for p in module.entry.parameters]
-    for number, shape in enumerate(parameters):
-        for leaf in shape.leaves():
-            if not leaf.is_array or not leaf.is_static:
-                raise UnimplementedError(
-                    f"parameter {number} of the entry is {shape}: only arrays of static shape can "
-                    "be passed"
-                )
-    check_layouts(options, parameters, module.entry.root.shape)
-
-
-def _tell(flags: Flags, level: int, text: Any) -> None:
-    if flags.debug >= level and (level > 2 or flags.xla_detailed_logging):
-        print(text(), file=sys.stderr)
-
-
-def _summary(program: Program, seconds: float) -> str:
-    module = program.optimized
-    count = sum(len(c) for c in module.post_order())
-    return (
-        f"haloc: compiled {module.name}: {count} instructions in {seconds:.3f} s, "
-        f"{program.code_size_bytes} bytes of code, {program.arena_bytes} of scratch"
-    )

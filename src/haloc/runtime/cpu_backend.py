@@ -32,6 +32,8 @@ def compile_for_cpu(module: HloModule, options: CompilerOptions) -> CpuProgram:
             ),
             on_progress=options.on_progress,
             keep_text=flags.debug >= 6,
+            num_replicas=options.num_replicas,
+            num_partitions=options.num_partitions,
         ),
     )
     if flags.debug >= 3:

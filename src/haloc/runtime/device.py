@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from haloc.runtime.memory_pool import memory_limit_bytes
 if TYPE_CHECKING:
     from haloc.runtime.array import ArrayImpl
     from haloc.runtime.client import Client
+    from haloc.runtime.device_queues import Task
     from haloc.runtime.sharding import SingleDeviceSharding
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
@@ -84,6 +86,8 @@ class Device:
         self.id = id
         self.local_hardware_id = local_hardware_id
         self.process_index = client.process_index()
+        self.queue: deque[Task] = deque()
+        """What it has to do, that which it does first; see `haloc.runtime.device_queues`."""
         first_memory = len(MEMORY_KINDS) * local_hardware_id
         self._memories = [Memory(self, k, first_memory + i) for i, k in enumerate(MEMORY_KINDS)]
         self.spec = self._memories[0].spec

@@ -14,7 +14,7 @@ from haloc.ir.module import HloModule
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.backend import CpuBackend
 from haloc.runtime.client import Client
-from haloc.runtime.executable import LoadedExecutable
+from haloc.runtime.loaded_executable import LoadedExecutable
 
 
 class ExportedFunction:

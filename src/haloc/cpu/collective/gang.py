@@ -19,7 +19,7 @@ _STATUS, _FAILED, _RUNNING = (
 
 
 SEQUENTIAL_NS = 20_000.0
-"""Programs that do not meet and take less are run one after another: waking threads takes longer."""
+"""Programs that do not meet and take less run one after another: waking threads takes longer."""
 
 
 class GangFacts(Protocol):

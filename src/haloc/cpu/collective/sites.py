@@ -22,7 +22,13 @@ class Sites:
         self.gang_bytes = GANG_HEADER_BYTES
         self._by_channel: dict[tuple[object, ...], tuple[int, ...]] = {}
 
-    def add(self, instruction: HloInstruction, groups: tuple[Group, ...], buffer_count: int) -> int:
+    def add(
+        self,
+        instruction: HloInstruction,
+        groups: tuple[Group, ...],
+        buffer_count: int,
+        fault: str = "",
+    ) -> int:
         """The number of an instruction's site. Instructions that are one collective, by their
         channel, share their meetings: branches that participants take differently may each have
         one."""

@@ -17,7 +17,7 @@ from haloc.pjrt.plugin.named_values import named_values
 from haloc.pjrt.plugin.plan import int64s, native_plan
 from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device_assignment import DeviceAssignment
-from haloc.runtime.executable import LoadedExecutable
+from haloc.runtime.loaded_executable import LoadedExecutable
 
 _FORMATS = ("mlir", "hlo")
 

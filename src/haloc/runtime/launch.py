@@ -1,0 +1,181 @@
+"""One execution of a program on its devices: memory, donation, and when it runs."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from haloc.cpu.collective.call import ParticipantCall
+from haloc.cpu.run_context import RunContext, next_run_id
+from haloc.errors import InvalidArgumentError
+from haloc.runtime.array_spec import ArraySpec
+from haloc.runtime.backend import Program
+from haloc.runtime.device import Device
+from haloc.runtime.device_queues import DeviceQueues, Task
+from haloc.runtime.memory_pool import Block, MemoryPool
+from haloc.runtime.pending import Pending
+from haloc.runtime.single_device_array import AnyBlock, SingleDeviceArray
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Launches one program. devices: of its participants, by flattened logical id.
+
+    parameter_specs, result_specs: of the array leaves, by participant. aliases: result, counted
+    among the array leaves, -> parameter. is_inline: run it on the calling thread when the devices
+    are idle; else it always goes through their queues. timeout_s: how long participants wait for
+    each other. host: for the host callbacks of its runs.
+    """
+
+    program: Program
+    devices: tuple[Device, ...]
+    num_partitions: int
+    parameter_specs: Sequence[Sequence[ArraySpec]]
+    result_specs: Sequence[Sequence[ArraySpec]]
+    aliases: dict[int, int]
+    is_inline: bool
+    queues: DeviceQueues
+    pool: MemoryPool
+    track: Callable[[SingleDeviceArray], None]
+    timeout_s: float
+    host: Any = None
+
+    def launch(
+        self, arguments: Sequence[Sequence[SingleDeviceArray]]
+    ) -> tuple[list[list[SingleDeviceArray]], Pending | None]:
+        """Run on checked arguments, by participant; results likewise, and what they wait for.
+
+        Donated arguments are deleted. Raises the program's failure if it has run here; else the
+        results do when they are read.
+        """
+        for number, own in enumerate(arguments):
+            self._refuse_second_use(own, number)
+        if not self.is_inline or not self.queues.are_idle(self.devices):
+            self.queues.make_room(self.devices)
+        with self.queues.lock:
+            execution = self._prepared(arguments)
+            waits = not self.is_inline or not self.queues.are_idle(self.devices)
+            pending = Pending() if waits or execution.after else None
+            if pending is not None:
+                held = [b for blocks in execution.blocks() for b in blocks]
+                self.queues.add(Task(self.devices, execution.run, held, pending))
+        if pending is None:
+            execution.run()
+        arrays = [
+            [SingleDeviceArray(spec, block, True, pending) for spec, block in zip(specs, blocks)]
+            for specs, blocks in zip(self.result_specs, execution.results)
+        ]
+        for own in arrays:
+            for array in own:
+                self.track(array)
+        return arrays, pending
+
+    def _prepared(self, arguments: Sequence[Sequence[SingleDeviceArray]]) -> _Execution:
+        """Memory for everything: arguments are taken from their arrays, donated ones for good."""
+        execution = _Execution(self)
+        donated = set(self.aliases.values())
+        for own, specs in zip(arguments, self.result_specs):
+            execution.after += [a._pending for a in own if a._pending is not None]
+            blocks: list[AnyBlock] = []
+            for parameter, array in enumerate(own):
+                block = array._block
+                if block is None:
+                    raise InvalidArgumentError(
+                        "Invalid buffer passed: buffer has been deleted or donated."
+                    )
+                if parameter in donated:
+                    array.delete()
+                    block = self._made_ours(execution, block, array._spec.size_bytes)
+                blocks.append(block)
+            allocate = self.pool.allocate
+            execution.arguments.append(blocks)
+            execution.results.append([
+                blocks[self.aliases[leaf]] if leaf in self.aliases else allocate(spec.size_bytes)
+                for leaf, spec in enumerate(specs)
+            ])  # fmt: skip
+        return execution
+
+    def _made_ours(self, execution: _Execution, block: AnyBlock, size_bytes: int) -> AnyBlock:
+        """Memory that the program may overwrite, with the block's elements: the block, unless a
+        view or a clone still has it."""
+        # Tasks before this one have read it, and let go of it, when this one runs.
+        others = _references(block) - self.queues.holds(block) - _REFERENCES_HERE
+        if isinstance(block, Block) and others <= 0:
+            return block
+        copy = self.pool.allocate(size_bytes)
+        execution.copies.append((copy, block, size_bytes))
+        return copy
+
+    def _refuse_second_use(self, arguments: Sequence[SingleDeviceArray], number: int) -> None:
+        donated = set(self.aliases.values())
+        if not donated:
+            return
+        first_use: dict[int, int] = {}
+        for position, array in enumerate(arguments):
+            first = first_use.setdefault(id(array), position)
+            if first != position and (first in donated or position in donated):
+                replica, partition = divmod(number, self.num_partitions)
+                raise InvalidArgumentError(
+                    "Attempt to use a buffer that was previously donated in the same call to "
+                    f"Execute() (flattened argument {position}, replica {replica}, partition "
+                    f"{partition}, first use: {first}). Toy example for this bug: "
+                    "`f(donate(a), a)`."
+                )
+
+
+class _Execution:
+    """Memory of one execution, and what must have ended before."""
+
+    def __init__(self, launcher: Launcher):
+        self.launcher = launcher
+        self.arguments: list[list[AnyBlock]] = []
+        self.results: list[list[AnyBlock]] = []
+        self.copies: list[tuple[Block, AnyBlock, int]] = []
+        self.after: list[Pending] = []
+
+    def blocks(self) -> list[list[AnyBlock]]:
+        """Every reference to a block that this object has, once."""
+        sources = [source for _, source, _ in self.copies]
+        copies = [copy for copy, _, _ in self.copies]
+        return [*self.arguments, *self.results, sources, copies]
+
+    def run(self) -> None:
+        """Wait, copy, run. Raises the failure of what it waited for, or the program's."""
+        for pending in self.after:
+            pending.wait()
+        for copy, source, size_bytes in self.copies:
+            ctypes.memmove(copy.pointer, source.pointer, size_bytes)
+        launcher = self.launcher
+        program, run_id = launcher.program, next_run_id()
+        arenas = [launcher.pool.allocate(program.arena_bytes) for _ in self.arguments]
+        calls = []
+        for number, (arguments, results) in enumerate(zip(self.arguments, self.results)):
+            replica, partition = divmod(number, launcher.num_partitions)
+            # A token has no memory.
+            leaves = iter([b.pointer for b in results])
+            pointers = [next(leaves) if s.is_array else 0 for s in program.results]
+            context = RunContext(replica, partition, run_id, host=launcher.host)
+            given = [b.pointer for b in arguments]
+            calls.append(ParticipantCall(given, pointers, arenas[number].pointer, context))
+        program.run_gang(calls, launcher.timeout_s, (self, arenas))
+
+
+def _references(block: Any) -> int:
+    return sys.getrefcount(block)
+
+
+def _references_in_prepared() -> int:
+    """What `_references` says in `_made_ours` of a block that its caller alone refers to: it
+    differs between Python versions."""
+
+    def like_made_ours(block: Any) -> int:
+        return _references(block)
+
+    block = object()
+    return like_made_ours(block)
+
+
+_REFERENCES_HERE = _references_in_prepared()
