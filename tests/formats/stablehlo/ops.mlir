@@ -5,6 +5,9 @@
 "stablehlo.reduce_scatter"(%a) <{scatter_dimension = 0 : i64, replica_groups = dense<[[0,1]]> : tensor<1x2xi64>}> ({^bb0(%x: tensor<f32>, %y: tensor<f32>): %z = "stablehlo.add"(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%z) : (tensor<f32>) -> ()}) : (tensor<4x4xf32>) -> tensor<2x4xf32>
 "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0,1],[1,0]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
 "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[0,1]]> : tensor<1x2xi64>}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+"stablehlo.all_to_all"(%a, %b3) <{split_dimension = 1 : i64, concat_dimension = 1 : i64, split_count = 1 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>}> : (tensor<4x4xf32>, tensor<2x3x4xf32>) -> (tensor<4x4xf32>, tensor<2x3x4xf32>)
+"stablehlo.send"(%a, %tok) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, is_host_transfer = false, source_target_pairs = dense<[[0,1],[1,0]]> : tensor<2x2xi64>}> : (tensor<4x4xf32>, !stablehlo.token) -> !stablehlo.token
+"stablehlo.recv"(%tok) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, is_host_transfer = false, source_target_pairs = dense<[[0,1],[1,0]]> : tensor<2x2xi64>}> : (!stablehlo.token) -> (tensor<4x4xf32>, !stablehlo.token)
 "stablehlo.replica_id"() : () -> tensor<ui32>
 "stablehlo.partition_id"() : () -> tensor<ui32>
 "stablehlo.create_token"() : () -> !stablehlo.token

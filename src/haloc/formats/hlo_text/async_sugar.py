@@ -9,6 +9,7 @@ from typing import Any
 
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape
+from haloc.ops.table import OPS
 
 SUFFIXES = ("-start", "-update", "-done")
 THREAD = "async_execution_thread"
@@ -48,6 +49,8 @@ def wrapped_op(computation: HloComputation) -> HloInstruction | None:
     if len(computation) != len(parameters) + 1 or list(root.operands) != parameters:
         return None
     carries = root.sharding or root.frontend_attributes or root.backend_config
+    if any(root.opcode + suffix in OPS for suffix in SUFFIXES):
+        return None  # all-gather-start, say, is an op of its own
     return None if carries or root.control_predecessors else root
 
 

@@ -10,6 +10,7 @@ from haloc.formats.stablehlo.convert.regions import addition, scalar_region
 from haloc.formats.stablehlo.convert.structure import channel
 from haloc.formats.stablehlo.mlir import MlirOp, SdyAxis, SdyMesh, Struct, SymbolRef
 from haloc.ir.module import HloInstruction
+from haloc.ir.shape import Shape, tuple_shape
 from haloc.ops.attrs import ReplicaGroups
 
 
@@ -94,23 +95,39 @@ def _collective_broadcast(scope: Scope, op: MlirOp) -> HloInstruction:
 
 @converts("stablehlo.all_to_all")
 def _all_to_all(scope: Scope, op: MlirOp) -> list[HloInstruction]:
-    """HLO splits and joins along one dimension; another one is reached by a transpose."""
+    """Each operand is exchanged by itself."""
     split = reading.integer(op, "split_dimension")
     concat = reading.integer(op, "concat_dimension")
     count = reading.integer(op, "split_count")
     attrs = channel(op) | {"replica_groups": replica_groups(scope, op)}
     operands = scope.operands(op)
-    if len(operands) != 1:
-        reading.unimplemented(op, f"all_to_all of {len(operands)} arrays at once")
-    (operand,) = operands
-    shape = operand.shape
-    if not 0 <= split < shape.rank or not 0 <= concat < shape.rank:
-        reading.fail(op, f"{shape.to_string(False)} has no dimension {max(split, concat)}")
-    if count <= 0 or shape.dims[split] % count:
-        reading.fail(op, f"dimension {split} of size {shape.dims[split]} is not split by {count}")
-    made = scope.add("all-to-all", shape, (operand,), dimensions=(split,), **attrs)
+    for shape in (o.shape for o in operands):
+        if not 0 <= split < shape.rank or not 0 <= concat < shape.rank:
+            fault = f"{shape.to_string(False)} has no dimension {max(split, concat)}"
+            reading.fail(op, fault)
+        if count <= 0 or shape.dims[split] % count:
+            fault = f"dimension {split} of size {shape.dims[split]} is not split by {count}"
+            reading.fail(op, fault)
+    return [
+        _rejoined(
+            scope,
+            scope.add("all-to-all", o.shape, (o,), dimensions=(split,), **attrs),
+            split,
+            concat,
+            count,
+            result_shape(op, number),
+        )
+        for number, o in enumerate(operands)
+    ]
+
+
+def _rejoined(
+    scope: Scope, made: HloInstruction, split: int, concat: int, count: int, result: Shape
+) -> HloInstruction:
+    """HLO splits and joins along one dimension; another one is reached by a transpose."""
     if split == concat:
-        return [made]
+        return made
+    shape = made.shape
     dims = list(shape.dims)
     dims[split : split + 1] = [count, dims[split] // count]
     apart = scope.add("reshape", shape.with_dims(tuple(dims)), (made,))
@@ -120,4 +137,21 @@ def _all_to_all(scope: Scope, op: MlirOp) -> list[HloInstruction]:
     order.insert(order.index(target), split)
     moved_dims = tuple(dims[d] for d in order)
     moved = scope.add("transpose", shape.with_dims(moved_dims), (apart,), dimensions=tuple(order))
-    return [scope.add("reshape", result_shape(op), (moved,))]
+    return scope.add("reshape", result, (moved,))
+
+
+@converts("stablehlo.async_start")
+def _async_start(scope: Scope, op: MlirOp) -> HloInstruction:
+    """async-start of the region's computation; the future is its state."""
+    called, operands = scalar_region(scope, op, 0), scope.operands(op)
+    inputs = tuple_shape(*(o.shape for o in operands))
+    state = tuple_shape(inputs, called.root.shape)
+    return scope.add("async-start", state, operands, calls=called)
+
+
+@converts("stablehlo.async_done")
+def _async_done(scope: Scope, op: MlirOp) -> None:
+    (state,) = scope.operands(op, 1)
+    if state.opcode != "async-start":
+        reading.unimplemented(op, "a future that is not the result of async_start beside it")
+    scope.results(op, scope.add("async-done", state.shape.elements[1], (state,)))

@@ -142,11 +142,28 @@ def annotate_results(
 
 @converts("sdy.sharding_constraint", "sdy.reshard")
 def _constraint(scope: Scope, op: MlirOp) -> HloInstruction:
+    return _resharded(scope, op, "sharding")
+
+
+@converts(
+    "sdy.all_gather",
+    "sdy.all_reduce",
+    "sdy.all_slice",
+    "sdy.all_to_all",
+    "sdy.collective_permute",
+    "sdy.reduce_scatter",
+)
+def _sdy_collective(scope: Scope, op: MlirOp) -> HloInstruction:
+    """Of the whole array only the sharding changes: partitioning makes the collective again."""
+    return _resharded(scope, op, "out_sharding")
+
+
+def _resharded(scope: Scope, op: MlirOp, key: str) -> HloInstruction:
     """XLA's custom call "Sharding": the identity, with a sharding."""
     operands = scope.operands(op, 1)
-    sharding = reading.get(op, "sharding")
+    sharding = reading.get(op, key)
     if not isinstance(sharding, SdySharding):
-        reading.fail(op, "attribute sharding must be #sdy.sharding<...>")
+        reading.fail(op, f"attribute {key} must be #sdy.sharding<...>")
     made = scope.add("custom-call", result_shape(op), operands, custom_call_target="Sharding")
     made.sharding = hlo_sharding(scope.program, sharding)
     text = attribute_text(SdyPerValue((sharding,)))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape
 from haloc.formats.stablehlo.convert.shapes import shape_of
+from haloc.formats.stablehlo.convert.sharding import annotate
 from haloc.formats.stablehlo.mlir import MlirOp
 from haloc.ir.dtype import TOKEN, U32
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
+from haloc.ops.codec import format_int_lists
+from haloc.ops.participants import TRANSFER_PAIRS
 
 
 @converts("stablehlo.tuple")
@@ -74,16 +78,32 @@ def channel(op: MlirOp) -> dict[str, Any]:
     return {"channel_id": handle} if handle else {}
 
 
+def _transfer(scope: Scope, op: MlirOp) -> Callable[..., HloInstruction]:
+    """Adds a half of a transfer: with its channel and, of device to device, its pairs."""
+    attrs = channel(op)
+    if reading.flag(op, "is_host_transfer"):
+        attrs["is_host_transfer"] = True
+    pairs = ""
+    if "source_target_pairs" in op.attributes:
+        pairs = format_int_lists(reading.pairs(op, "source_target_pairs"))
+
+    def add(opcode: str, shape: Shape, operands: Sequence[HloInstruction]) -> HloInstruction:
+        made = scope.add(opcode, shape, operands, **attrs)
+        annotate(scope, made, op)
+        if pairs:
+            made.frontend_attributes = {**made.frontend_attributes, TRANSFER_PAIRS: pairs}
+        return made
+
+    return add
+
+
 @converts("stablehlo.send")
 def _send(scope: Scope, op: MlirOp) -> HloInstruction:
     *values, token = scope.operands(op)
     data = values[0] if len(values) == 1 else scope.tuple(values)
-    attrs = channel(op)
-    if reading.flag(op, "is_host_transfer"):
-        attrs["is_host_transfer"] = True
-    shape = tuple_shape(data.shape, Shape(U32), Shape(TOKEN))
-    sent = scope.add("send", shape, (data, token), **attrs)
-    return scope.add("send-done", Shape(TOKEN), (sent,), **attrs)
+    add = _transfer(scope, op)
+    sent = add("send", tuple_shape(data.shape, Shape(U32), Shape(TOKEN)), (data, token))
+    return add("send-done", Shape(TOKEN), (sent,))
 
 
 @converts("stablehlo.recv")
@@ -91,12 +111,9 @@ def _recv(scope: Scope, op: MlirOp) -> list[HloInstruction]:
     (token,) = scope.operands(op, 1)
     shapes = [shape_of(r.type) for r in op.results[:-1]]
     data = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
-    attrs = channel(op)
-    if reading.flag(op, "is_host_transfer"):
-        attrs["is_host_transfer"] = True
-    shape = tuple_shape(data, Shape(U32), Shape(TOKEN))
-    begun = scope.add("recv", shape, (token,), **attrs)
-    done = scope.add("recv-done", tuple_shape(data, Shape(TOKEN)), (begun,), **attrs)
+    add = _transfer(scope, op)
+    begun = add("recv", tuple_shape(data, Shape(U32), Shape(TOKEN)), (token,))
+    done = add("recv-done", tuple_shape(data, Shape(TOKEN)), (begun,))
     value = scope.element(done, 0)
     values = [value] if len(shapes) == 1 else scope.elements(value)
     return [*values, scope.element(done, 1)]
