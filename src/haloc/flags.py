@@ -47,6 +47,14 @@ class Flags:
     pool_bytes: int = flag(
         4 << 30, "most bytes of freed array memory kept for reuse", "runtime/memory_pool.py"
     )
+    cache_dir: str = flag(
+        "",
+        "folder of compiled programs and kernels; none: haloc in XDG_CACHE_HOME or ~/.cache",
+        "cpu/disk_cache.py",
+    )
+    cache_bytes: int = flag(
+        1 << 30, "most bytes of compiled code kept on disk; 0: nothing is", "cpu/disk_cache.py"
+    )
     xla_backend_optimization_level: int = flag(
         3, "effort of the compiler, 0 (compile fast) to 3 (run fast)", "cpu/compiler.py"
     )
@@ -55,6 +63,9 @@ class Flags:
     )
     xla_force_host_platform_device_count: int = flag(
         1, "CPU devices a client has when not told otherwise", "runtime/client.py"
+    )
+    xla_cpu_collective_call_terminate_timeout_seconds: int = flag(
+        40, "how long the participants of a collective wait for each other", "cpu/collective"
     )
     xla_dump_to: str = flag(
         "", "folder for dumps of modules; '-' or none with a format: stdout", "runtime/dump.py"
@@ -118,10 +129,13 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CompilerOptions:
-    """What a backend's `compile` is given. on_progress may be called from the compiling thread."""
+    """What a backend's `compile` is given. on_progress may be called from the compiling thread.
+    num_replicas, num_partitions: of the participants that run the program together."""
 
     flags: Flags = field(default_factory=Flags)
     on_progress: OnProgress = no_progress
+    num_replicas: int = 1
+    num_partitions: int = 1
 
 
 def parse_flag(name: str, value: FlagValue) -> FlagValue:
