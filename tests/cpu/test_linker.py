@@ -42,12 +42,12 @@ def test_different_kernels_share_their_functions():
     assert len(linker.texts) == 5
 
 
-def test_no_placeholder_is_left_and_all_is_internal():
+def test_no_placeholder_is_left_and_all_have_sections():
     linker = Linker()
     names = linker.add(kernel(1))
     text = linker.text("")
     assert "KERNEL" not in text
-    assert text.count("define internal void @k") == 3
+    assert text.count("define hidden void @k") == 3
     run = linker.texts[names["KERNEL.run"]]
     assert f"call void @{names['KERNEL.step']}(ptr %b0)" in run
     assert f"call void @{names['KERNEL.step_more']}(ptr %b0)" in run

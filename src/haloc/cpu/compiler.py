@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import haloc.cpu.control
 import haloc.cpu.kernels  # noqa: F401  (registers the kernel emitters)
 from haloc.codegen.target import Target, host_target
 from haloc.cpu import pool
-from haloc.cpu.jit import NativeCode
+from haloc.cpu.builder import Builder
+from haloc.cpu.disk_cache import DiskCache
+from haloc.cpu.features import code_features
 from haloc.cpu.linker import Linker
-from haloc.cpu.run_context import RunContext
+from haloc.cpu.program import FUNCTION, CpuProgram, ProgramFacts
 from haloc.cpu.sequencer import Sequencer
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
@@ -27,7 +28,8 @@ Progress = Callable[[str, int, int], None]
 class CpuOptions:
     """level: LLVM effort, 0 to 3. passes: whether the HLO pipeline runs (the module must be in the
     form the backend takes otherwise), as pass_options say. keep_text: keep the LLVM text on the
-    program. on_progress: told each stage ("passes", "kernels", "native code") as it goes on."""
+    program. on_progress: told each stage ("passes", "kernels", "native code") as it goes on.
+    cache: where compiled functions are kept."""
 
     level: int = 2
     passes: bool = True
@@ -35,68 +37,7 @@ class CpuOptions:
     target: Target | None = None
     on_progress: Progress | None = None
     keep_text: bool = False
-
-
-class CpuProgram:
-    """A compiled module.
-
-    parameters, results: shapes of the leaves of the entry's parameters and root, in order.
-    aliases: result leaf -> parameter leaf whose memory it takes over (from input_output_alias):
-    the argument's block is overwritten, and the same pointer has to be given for the result.
-    pass_report: what the HLO passes did.
-    arena_bytes: size of the block `run` works in; it needs no clearing and may be used by one run
-    at a time. uses_run: whether the program looks at its run's context.
-    """
-
-    def __init__(
-        self,
-        optimized: HloModule,
-        sequencer: Sequencer,
-        code: NativeCode,
-        aliases: dict[int, int],
-        pass_report: PassReport,
-        text: str,
-    ):
-        entry = optimized.entry
-        self.optimized = optimized
-        self.parameters: list[Shape] = [s for p in entry.parameters for s in p.shape.leaves()]
-        self.result_shape = entry.root.shape
-        self.results: list[Shape] = self.result_shape.leaves()
-        self.aliases = aliases
-        self.pass_report = pass_report
-        self.arena_bytes = sequencer.arena.size_bytes
-        self.code_size_bytes = code.size_bytes
-        self.constant_bytes = sequencer.constants.size_bytes
-        self.kernel_count = sequencer.kernels
-        self.text = text
-        self.uses_run = sequencer.uses_run
-        self._constants = sequencer.constants.block()
-        self._constants_pointer = self._constants.ctypes.data
-        self._code = code
-        self.function = code.function("program", 5)
-        self._argument_array = ctypes.c_void_p * max(1, len(self.parameters))
-        self._result_array = ctypes.c_void_p * max(1, len(self.results))
-
-    def run(
-        self,
-        argument_pointers: Sequence[int],
-        result_pointers: Sequence[int],
-        arena_pointer: int,
-        run: RunContext | None = None,
-    ) -> None:
-        """Execute once. Pointers are addresses of dense row-major arrays, one a leaf. run: the
-        default is that of a lone participant. Raises what failed in the program."""
-        if run is None and self.uses_run:
-            run = RunContext()
-        status = self.function(
-            self._argument_array(*argument_pointers),
-            self._result_array(*result_pointers),
-            arena_pointer,
-            self._constants_pointer,
-            None if run is None else run.pointer,
-        )
-        if status:
-            raise run.exception(status)  # type: ignore[union-attr]  # only runs with one can fail
+    cache: DiskCache | None = None
 
 
 def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuProgram:
@@ -109,18 +50,33 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     if options.passes:
         progress("passes", 0, 1)
         run_pipeline(optimized, "cpu", options.pass_options, report)
-    linker = Linker()
+    builder = Builder(target, options.level, options.cache)
+    linker = Linker(builder.add)
     total = sum(len(c) for c in optimized.post_order())
     sequencer = Sequencer(target, linker, lambda done: progress("kernels", done, total))
     aliases = _aliases(optimized)
-    sequence = sequencer.program(optimized.entry, "program", aliases)
-    text = linker.text(sequence)
-    progress("native code", 0, 1)
-    symbols = {**pool.install(), **linker.symbols}
-    code = NativeCode(text, target, symbols, options.level)
+    try:
+        sequence = sequencer.program(optimized.entry, FUNCTION, aliases)
+        progress("native code", 0, 1)
+        image = builder.image(linker.program_unit(FUNCTION, sequence), FUNCTION)
+    finally:
+        builder.close()
     progress("native code", 1, 1)
-    kept = text if options.keep_text else ""
-    return CpuProgram(optimized, sequencer, code, aliases, report, kept)
+    facts = ProgramFacts(
+        parameters=tuple(s for p in optimized.entry.parameters for s in p.shape.leaves()),
+        result=optimized.entry.root.shape,
+        aliases=aliases,
+        arena_bytes=sequencer.arena.size_bytes,
+        kernel_count=sequencer.kernels,
+        uses_run=sequencer.uses_run,
+        features=code_features(target.features),
+    )
+    constants = sequencer.constants.block()
+    symbols = {**pool.install(), **linker.symbols}
+    program = CpuProgram(facts, image, constants, lambda: optimized, symbols)
+    program.pass_report = report
+    program.text = linker.text(sequence) if options.keep_text else ""
+    return program
 
 
 def _aliases(module: HloModule) -> dict[int, int]:

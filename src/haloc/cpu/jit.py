@@ -1,65 +1,65 @@
-"""LLVM text to executable memory, by a lean pass pipeline."""
+"""LLVM text to an object file, by a lean pass pipeline. Several threads may compile at once."""
 
 from __future__ import annotations
 
 import ctypes
-import threading
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from haloc.codegen.target import Target
 from haloc.errors import InternalError
 
-_lock = threading.Lock()
+PIPELINE = "1"
+"""Changes whenever equal text may become different code, besides with LLVM's own version."""
+
+
+def toolchain() -> str:
+    """What decides the code besides text, target and level: LLVM's version, haloc's pipeline."""
+    return f"llvm {'.'.join(map(str, llvm.llvm_version_info))} pipeline {PIPELINE}"
+
+
+def compile_text(text: str, target: Target, level: int) -> bytes:
+    """The ELF object file of a module. level: LLVM's code generation effort, 0 to 3."""
+    # A context and a machine of its own: threads may do this at the same time.
+    context = llvm.create_context()
+    try:
+        module = llvm.parse_assembly(text, context)
+    except RuntimeError as error:
+        raise InternalError(f"generated LLVM text does not parse: {error}") from error
+    machines = _machines(target, level)
+    machine = machines.pop() if machines else _new_machine(target, level)
+    try:
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        if level:
+            _optimise(module, machine)
+        return _emit_object(module, machine)
+    finally:
+        module.close()
+        machines.append(machine)
 
 
 @cache
-def target_machine(target: Target, level: int) -> llvm.TargetMachine:
-    """level: LLVM's code generation effort, 0 to 3."""
+def _machines(target: Target, level: int) -> list[llvm.TargetMachine]:
+    """Machines that nobody is using."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    triple = llvm.Target.from_triple(target.triple)
-    return triple.create_target_machine(
-        cpu=target.cpu, features=target.feature_string, opt=level, jit=True, reloc="static"
+    return []
+
+
+def _new_machine(target: Target, level: int) -> llvm.TargetMachine:
+    # ELF on every system: haloc loads it itself.
+    triple = target.triple if "linux" in target.triple else target.triple + "-elf"
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=target.cpu,
+        features=target.feature_string,
+        opt=level,
+        reloc="pic",
+        codemodel="small",
     )
-
-
-class NativeCode:
-    """A compiled module. Its code lives as long as this object."""
-
-    def __init__(self, text: str, target: Target, symbols: dict[str, int], level: int = 2):
-        with _lock:
-            machine = target_machine(target, level)
-            try:
-                module = llvm.parse_assembly(text)
-            except RuntimeError as error:
-                raise InternalError(f"generated LLVM text does not parse: {error}") from error
-            module.triple = target.triple
-            module.data_layout = str(machine.target_data)
-            if level:
-                _optimise(module, machine)
-            code = machine.emit_object(module)
-            for name, address in symbols.items():
-                llvm.add_symbol(name, address)
-            # The engine wants a machine and a module of its own, to give up later.
-            empty = llvm.parse_assembly("")
-            empty.triple = target.triple
-            own = llvm.Target.from_triple(target.triple).create_target_machine(
-                cpu=target.cpu, features=target.feature_string, opt=level, jit=True
-            )
-            self._engine = llvm.create_mcjit_compiler(empty, own)
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-            self._engine.finalize_object()
-        self.size_bytes = len(code)
-
-    def address(self, symbol: str) -> int:
-        return self._engine.get_function_address(symbol)
-
-    def function(self, symbol: str, arguments: int) -> ctypes._CFuncPtr:
-        """An i32 function of pointers; calling it releases the GIL."""
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *(ctypes.c_void_p for _ in range(arguments)))
-        return prototype(self.address(symbol))
 
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
@@ -77,4 +77,30 @@ def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     manager.add_loop_rotate_pass()
     manager.add_dead_store_elimination_pass()
     manager.add_simplify_cfg_pass()
-    manager.run(module, builder)
+    _unlocked("LLVMPY_RunNewModulePassManager")(manager, module, builder)
+
+
+def _emit_object(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    """`TargetMachine.emit_object`, without llvmlite's lock."""
+    with ffi.OutputString() as error:
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
+        if not buffer:
+            raise InternalError(f"LLVM cannot compile generated text: {error}")
+    try:
+        start = ffi.lib.LLVMPY_GetBufferStart(buffer)
+        return ctypes.string_at(start, ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@cache
+def _unlocked(name: str) -> Any:
+    """A function of llvmlite's library that does not wait for others.
+
+    llvmlite lets one thread into LLVM at a time. LLVM itself wants no more than that threads do not
+    share a context, and almost all the time of a compilation goes into two calls.
+    """
+    function = getattr(ctypes.CDLL(ffi.lib._name), name)
+    locked = getattr(ffi.lib, name)
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function

@@ -1,13 +1,16 @@
-"""Collects kernels into one LLVM module, in which equal functions stand once.
+"""Collects kernels as units of LLVM text, in which equal functions stand once.
 
 Every function and constant that a kernel defines is named by its content, from the innermost
-outwards: equal kernels share everything, and different products share their inner loops.
+outwards: equal kernels share everything, and different products share their inner loops. Each
+function and constant has a section of its own, so that it can be linked by itself.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from haloc.codegen.kernel import PREFIX, Kernel, Phase
 
@@ -15,17 +18,33 @@ _DEFINITION = re.compile(
     rf"^define [^\n]*?@({PREFIX}[\w.]*)\(.*?^}}\n|^@({PREFIX}[\w.]*) = .*?\n", re.M | re.S
 )
 _NAME = re.compile(rf"{PREFIX}[\w.]*")
+_REFERENCE = re.compile(r"@([\w.$]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Functions that are compiled together. functions: their names. constants: definitions of the
+    data they refer to, by name. declares: lines for what is defined elsewhere."""
+
+    functions: tuple[str, ...]
+    text: str
+    constants: Mapping[str, str] = field(default_factory=dict)
+    declares: Mapping[str, str] = field(default_factory=dict)
 
 
 class Linker:
-    """The text of a module under construction, and the addresses it needs."""
+    """The units of a program under construction, and the addresses it needs.
 
-    def __init__(self) -> None:
+    on_unit is given each unit as soon as there is one; `program_unit` is the last.
+    """
+
+    def __init__(self, on_unit: Callable[[Unit], None] = lambda unit: None) -> None:
         self.texts: dict[str, str] = {}
-        self.declares: dict[str, str] = {}
-        self.library: dict[str, str] = {}
+        self.declares: dict[str, str] = {_symbol(line): line for line in RUNTIME_DECLARES}
         self.symbols: dict[str, int] = {}
-        self.thunks: dict[str, str] = {}
+        self._on_unit = on_unit
+        self._constants: dict[str, str] = {}
+        self._inlined: dict[str, str] = {}
         self._added: dict[tuple[str, bool], dict[str, str]] = {}
 
     def add(self, kernel: Kernel, inline: bool = False) -> dict[str, str]:
@@ -37,11 +56,16 @@ class Linker:
         inline = inline and len(kernel.text) < INLINE_CHARACTERS
         names = self._added.get((kernel.text, inline))
         if names is None:
-            names = self._added[kernel.text, inline] = self._define(kernel.text, inline)
             for line in kernel.declares:
                 self.declares.setdefault(_symbol(line), line)
-            self.library.update(kernel.library)
             self.symbols.update(kernel.symbols)
+            for symbol, text in kernel.library.items():
+                if symbol[1:] not in self.texts:
+                    self._take(symbol[1:], text)
+                    self._emit((symbol[1:],))
+            known = len(self.texts)
+            names = self._added[kernel.text, inline] = self._define(kernel.text, inline)
+            self._emit(tuple(self.texts)[known:])
         return names
 
     def _define(self, text: str, inline: bool) -> dict[str, str]:
@@ -71,12 +95,38 @@ class Linker:
             names[name] = f"k{digest}" if len(group) == 1 else f"k{digest}.{k}"
         final = {f"SELF{k}": names[name] for k, name in enumerate(group)}
         for name, body in zip(group, bodies, strict=True):
-            self.texts[names[name]] = re.sub(r"SELF\d+", lambda m: final[m[0]], body)
+            body = re.sub(r"SELF\d+", lambda m: final[m[0]], body)
+            self._take(names[name], body)
+
+    def _take(self, name: str, text: str) -> None:
+        if _is_inlined(text):
+            self.texts[name] = self._inlined[name] = text
+            return
+        self.texts[name] = text = _exported(text)
+        if text.startswith("@"):
+            self._constants[name] = text
+        else:
+            self.declares[f"@{name}"] = _declared(text)
+
+    def _emit(self, names: tuple[str, ...]) -> None:
+        functions = tuple(n for n in names if n not in self._constants and n not in self._inlined)
+        if functions:
+            self._on_unit(self._unit(functions, "".join(self.texts[n] for n in functions)))
+
+    def _unit(self, functions: tuple[str, ...], text: str) -> Unit:
+        referred = dict.fromkeys(_REFERENCE.findall(text))
+        constants = {n: self._constants[n] for n in referred if n in self._constants}
+        declares = {
+            n: self.declares[f"@{n}"]
+            for n in referred
+            if n not in functions and f"@{n}" in self.declares
+        }
+        return Unit(functions, text, constants, declares)
 
     def thunk(self, symbol: str, pointers: int) -> str:
         """A function (context, begin, end) that calls `symbol` with pointers from an array."""
         name = f"{symbol}.thunk"
-        if name not in self.thunks:
+        if name not in self.texts:
             lines = [
                 f"define internal void @{name}(ptr %context, i64 %begin, i64 %end) nounwind {{"
             ]
@@ -85,15 +135,45 @@ class Linker:
                 lines.append(f"  %p{k} = load ptr, ptr %a{k}")
             arguments = ", ".join(f"ptr %p{k}" for k in range(pointers))
             lines.append(f"  call void @{symbol}({arguments}, i64 %begin, i64 %end)")
-            self.thunks[name] = "\n".join([*lines, "  ret void", "}", ""])
+            self._take(name, "\n".join([*lines, "  ret void", "}", ""]))
+            self._emit((name,))
         return name
 
-    def text(self, sequencer: str) -> str:
-        declares = {_symbol(line): line for line in RUNTIME_DECLARES} | self.declares
-        library = [*self.library.values()]
-        return "\n".join(
-            [*declares.values(), *library, *self.texts.values(), *self.thunks.values(), sequencer]
-        )
+    def program_unit(self, name: str, sequence: str) -> Unit:
+        """The program's own function, with the kernels that are inlined into it."""
+        text = "".join([*self._inlined.values(), _exported(sequence)])
+        return self._unit((name, *self._inlined), text)
+
+    def text(self, sequence: str) -> str:
+        """Everything, for reading."""
+        return "\n".join([*self.texts.values(), sequence])
+
+
+def _is_inlined(text: str) -> bool:
+    return "alwaysinline" in text.partition("\n")[0]
+
+
+def _exported(text: str) -> str:
+    """A definition in a section of its own, which other object files can refer to."""
+    if text.startswith("@"):
+        name, _, rest = text.partition(" = ")
+        kind = "variable" if re.match(r"(\w+ )*?global ", rest) else "constant"
+        rest = re.sub(r"^(private |internal )", "", rest.rstrip())
+        value, align, bytes = rest.rpartition(", align ")
+        if not bytes.isdigit():
+            value, align, bytes = rest, "", ""
+        return f'{name} = hidden {value}, section ".{kind}.{name[1:]}"{align}{bytes}\n'
+    head, brace, body = text.partition(" {\n")
+    head = re.sub(r"^define (internal |noundef )?", "define hidden ", head)
+    name = _REFERENCE.search(head)
+    assert name is not None, head
+    return f'{head} section ".text.{name[1]}"{brace}{body}'
+
+
+def _declared(text: str) -> str:
+    """The `declare` line of a function's definition."""
+    head = text.partition(" {\n")[0].partition(" section ")[0]
+    return re.sub(r"^define (hidden |internal )?", "declare hidden ", head)
 
 
 def _symbol(declare: str) -> str:
