@@ -11,6 +11,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     cse,
     dce,
     defuser,
+    dynamic_padder,
     expand,
     float_normalization,
     fusion,
@@ -50,6 +51,7 @@ SIMPLIFY = Fixpoint(
 CANONICAL: Pipeline = [
     "layout-normalization",
     "defuser",
+    "dynamic-padder",
     "expand",
     "operand-upcaster",
     "call-inliner",
@@ -82,6 +84,9 @@ ORDER = [
         "layout-normalization", "fusion", why="generated loops take every array to be row-major"
     ),
     Before("defuser", "expand", why="what was fused may have to be expanded"),
+    Before("defuser", "dynamic-padder", why="what was fused may have dynamic dimensions"),
+    Before("dynamic-padder", "expand", why="expansions are written for static shapes"),
+    Before("dynamic-padder", "algebraic-simplifier", why="rules take every array to be static"),
     Before("defuser", "fusion", why="fusions made here must stay"),
     Before("expand", "fusion", why="fusion and code generation know no ops that are expanded"),
     Before(
