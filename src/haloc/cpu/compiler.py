@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import haloc.cpu.collective.emit
 import haloc.cpu.control
 import haloc.cpu.kernels  # noqa: F401  (registers the kernel emitters)
 from haloc.codegen.target import Target, host_target
 from haloc.cpu import pool
 from haloc.cpu.builder import Builder
+from haloc.cpu.collective.sites import Sites
 from haloc.cpu.disk_cache import DiskCache
 from haloc.cpu.features import code_features
 from haloc.cpu.linker import Linker
@@ -38,6 +40,8 @@ class CpuOptions:
     on_progress: Progress | None = None
     keep_text: bool = False
     cache: DiskCache | None = None
+    num_replicas: int = 1
+    num_partitions: int = 1
 
 
 def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuProgram:
@@ -53,7 +57,8 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     builder = Builder(target, options.level, options.cache)
     linker = Linker(builder.add)
     total = sum(len(c) for c in optimized.post_order())
-    sequencer = Sequencer(target, linker, lambda done: progress("kernels", done, total))
+    sites = Sites(options.num_replicas, options.num_partitions)
+    sequencer = Sequencer(target, linker, lambda done: progress("kernels", done, total), sites)
     aliases = _aliases(optimized)
     try:
         sequence = sequencer.program(optimized.entry, FUNCTION, aliases)
@@ -69,6 +74,11 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
         arena_bytes=sequencer.arena.size_bytes,
         kernel_count=sequencer.kernels,
         uses_run=sequencer.uses_run,
+        cost_ns=sequencer.cost_ns,
+        calls_host=sequencer.calls_host,
+        num_partitions=options.num_partitions,
+        sites=tuple(sites.all),
+        gang_bytes=sites.gang_bytes,
         features=code_features(target.features),
     )
     constants = sequencer.constants.block()

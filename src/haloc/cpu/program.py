@@ -12,6 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from haloc.cpu.collective.call import ParticipantCall
+from haloc.cpu.collective.gang import run_gang
+from haloc.cpu.collective.site import Site
 from haloc.cpu.object.image import Image
 from haloc.cpu.object.loader import LoadedImage
 from haloc.cpu.run_context import RunContext
@@ -35,6 +38,8 @@ class ProgramFacts:
     arena_bytes: size of the block `run` works in; it needs no clearing and may be used by one run
     at a time. uses_run: whether the program looks at its run's context.
     features: what the code takes a CPU to have, as LLVM spells it.
+    cost_ns: estimated time of a run. calls_host: whether it may call back. num_partitions, sites,
+    gang_bytes: of the participants, and where they meet (`haloc.cpu.collective`).
     """
 
     parameters: tuple[Shape, ...]
@@ -44,6 +49,11 @@ class ProgramFacts:
     kernel_count: int
     uses_run: bool
     features: tuple[str, ...]
+    cost_ns: float = 0.0
+    calls_host: bool = False
+    num_partitions: int = 1
+    sites: tuple[Site, ...] = ()
+    gang_bytes: int = 0
 
 
 class CpuProgram:
@@ -73,6 +83,7 @@ class CpuProgram:
         self.arena_bytes = facts.arena_bytes
         self.kernel_count = facts.kernel_count
         self.uses_run = facts.uses_run
+        self.cost_ns = facts.cost_ns
         self.code_size_bytes = image.code_size_bytes
         self.constants = constants
         self.constant_bytes = constants.nbytes
@@ -109,3 +120,9 @@ class CpuProgram:
         )
         if status:
             raise run.exception(status)  # type: ignore[union-attr]  # only runs with one can fail
+
+    def run_gang(
+        self, calls: Sequence[ParticipantCall], timeout_s: float, keep: object = None
+    ) -> None:
+        """Execute once by all participants together; see `haloc.cpu.collective.gang`."""
+        run_gang(self, calls, timeout_s, keep)
