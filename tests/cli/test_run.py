@@ -12,11 +12,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from haloc.cli.compare import compare
-from haloc.cli.files import random_array
 from haloc.cli.main import main
 from haloc.ir.dtype import ARRAY_DTYPES, DType
 from haloc.ir.shape import Shape
+from haloc.triage.compare import compare
+from haloc.triage.engine import random_array
 from tests.runtime.programs import ADD, DONATE, LOOP
 
 Out = pytest.CaptureFixture[str]
@@ -85,11 +85,37 @@ class TestRun:
     def test_a_difference_is_reported(
         self, add: str, monkeypatch: pytest.MonkeyPatch, capsys: Out
     ) -> None:
-        monkeypatch.setattr("haloc.cli.compare._distance", lambda got, wanted: 1.0)
+        monkeypatch.setattr("haloc.triage.compare._distance", lambda got, wanted: 1.0)
         assert main(["run", add, "--random", "--check"]) == 1
         captured = capsys.readouterr()
         assert "check output 0: WRONG, max error 1" in captured.out
         assert captured.err == "haloc: the results differ from the interpreter's\n"
+
+    def test_who_made_the_first_nan(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+    ) -> None:
+        path = tmp_path / "x.npy"
+        np.save(path, np.array([1, -1, 0], np.float32))
+        text = (
+            "ENTRY e { x = f32[3] parameter(0)  y = f32[3] log(x), metadata={source_file="
+            '"f.py" source_line=7}  ROOT z = f32[3] tanh(y) }'
+        )
+        stdin(monkeypatch, text)
+        assert main(["run", "-", "-i", str(path), "--check-nans"]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.splitlines() == [
+            "haloc: OUT_OF_RANGE: log made a NaN: 1 of 3 elements, the first at [1]",
+            "operand 0: %x = f32[3]{0} parameter(0)",
+            "    -1 at [1]; at [0:3]: [1, -1, 0]",
+            "evaluating %y = f32[3]{0} log(%x)  (f.py:7)",
+        ]
+
+    def test_no_nan(self, add: str, capsys: Out) -> None:
+        assert main(["run", add, "--random", "--check-nans"]) == 0
+        assert capsys.readouterr().out.startswith("check: no NaN made in 1 steps\n")
+        assert main(["run", add, "--random", "--check-infs"]) == 0
+        assert "no NaN and no infinity made" in capsys.readouterr().out
 
     def test_wrong_inputs(self, add: str, tmp_path: Path, capsys: Out) -> None:
         good, wrong, text = (str(tmp_path / n) for n in ("good.npy", "wrong.npy", "text.npy"))
@@ -203,7 +229,7 @@ class TestCommand:
         def fail(*_: object) -> None:
             raise KeyError("x")
 
-        monkeypatch.setattr("haloc.cli.run.random_array", fail)
+        monkeypatch.setattr("haloc.cli.files.random_array", fail)
         assert main(["run", add, "--random"]) == 1
         assert capsys.readouterr().err == (
             "haloc: KeyError: 'x'\nThis is a bug in haloc. HALOC_DEBUG=1 shows where.\n"
@@ -213,7 +239,7 @@ class TestCommand:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("haloc.cli.run.random_array", interrupt)
+        monkeypatch.setattr("haloc.cli.files.random_array", interrupt)
         assert main(["run", add, "--random"]) == 130
         assert capsys.readouterr().err == "haloc: interrupted\n"
 

@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Iterable
 
 from haloc.formats.hlo_text import PrintOptions, to_text
+from haloc.triage.reduce import reduced
+from haloc.triage.worker import Isolated
 from tests.fuzz.generate import random_arguments, random_module
-from tests.fuzz.judge import judge
-from tests.fuzz.reduce import reduced
+from tests.fuzz.judge import Judged, judge
 
 CHUNK = 50
 
@@ -30,6 +31,14 @@ def failure(seed: int) -> str:
         text = str(error).splitlines()[0] if str(error) else ""
         return f"{type(error).__name__}: {text}  [{frames.filename}:{frames.lineno}]"
     return ""
+
+
+def small(seed: int) -> str:
+    """The module of a seed made small, as text: it fails in the same way, by the same judge."""
+    module = random_module(seed)
+    with Isolated(Judged(seed)) as fault:
+        program = reduced(module, random_arguments(module, seed), fault, constants=False)
+    return to_text(program.module, PrintOptions.short())
 
 
 def run_seeds(seeds: Iterable[int]) -> list[str]:
@@ -61,8 +70,7 @@ def _run_here(options: argparse.Namespace) -> int:
             failed = 1
             print(f"seed {seed}: {found}", flush=True)
             if options.reduce:
-                module = reduced(random_module(seed), seed)
-                print(to_text(module, PrintOptions.short()), flush=True)
+                print(small(seed), flush=True)
     return failed
 
 

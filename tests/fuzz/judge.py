@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +43,20 @@ def judge(module: HloModule, arguments: Sequence[Value], seed: int = 0) -> None:
     compare("native", run_native(module, arguments), wanted)
     with divided():
         compare("native, divided", run_native(module, arguments), wanted)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge says of a candidate, as `haloc.triage.reduce` wants it."""
+
+    seed: int
+
+    def __call__(self, module: HloModule, arguments: Sequence[Value]) -> str:
+        try:
+            judge(module, arguments, self.seed)
+        except Exception as error:
+            return f"{type(error).__name__} {str(error).partition(':')[0]}"
+        return ""
 
 
 @contextmanager

@@ -12,9 +12,12 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError
 from haloc.formats.sniff import Format, decompress, detect_format
+from haloc.ir.literal import Value
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
+from haloc.runtime.backend import nested
 from haloc.runtime.computation import read_computation
+from haloc.triage.engine import random_array
 
 
 def read_program(name: str, sizes: Mapping[str, int] | None = None) -> HloModule:
@@ -81,19 +84,45 @@ def _as_wanted(name: str, array: np.ndarray, shape: Shape, number: int) -> np.nd
     return array
 
 
-def random_array(shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Values that most programs can digest: normal floats, integers of at most 8, both booleans."""
-    dtype, dims = shape.dtype, shape.dims
-    assert dtype.numpy is not None
-    if dtype.is_pred:
-        return rng.random(dims) < 0.5
-    if dtype.is_integer:
-        low = -min(8, 1 << (dtype.bits - 1)) if dtype.is_signed else 0
-        high = min(8, (1 << (dtype.bits - dtype.is_signed)) - 1)
-        return rng.integers(low, high + 1, dims).astype(dtype.numpy)
-    values = rng.standard_normal(dims)
-    if dtype.is_complex:
-        return (values + 1j * rng.standard_normal(dims)).astype(dtype.numpy)
-    if dtype.name == "f8e8m0fnu":  # has no sign and no zero
-        values = np.abs(values) + 0.25
-    return values.astype(dtype.numpy)
+def add_input_options(parser: argparse.ArgumentParser) -> None:
+    """-i, --random, --seed and --size, which `read_inputs` and `read_program` act on."""
+    parser.add_argument(
+        "-i",
+        "--input",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help=".npy, or .npz with several arrays; repeat for each parameter",
+    )
+    parser.add_argument(
+        "--size",
+        metavar="NAME=N",
+        type=size_option,
+        action="append",
+        default=[],
+        help="value of a dimension variable of a jax.export artifact; repeat for each",
+    )
+    parser.add_argument("--random", action="store_true", help="random inputs")
+    parser.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+
+
+def read_inputs(options: argparse.Namespace, module: HloModule) -> list[np.ndarray]:
+    """The array leaves of the entry's parameters, as the options want them."""
+    shapes = [s for p in module.entry.parameters for s in p.shape.leaves() if s.is_array]
+    if options.random and options.input:
+        raise InvalidArgumentError("give --random or -i, not both")
+    if options.random:
+        rng = np.random.default_rng(options.seed)
+        return [random_array(s, rng) for s in shapes]
+    if shapes and not options.input:
+        listed = ", ".join(map(str, shapes))
+        raise InvalidArgumentError(
+            f"the program has {len(shapes)} parameter(s): {listed}; give them with -i, or --random"
+        )
+    return read_arrays(options.input, shapes)
+
+
+def as_arguments(leaves: Sequence[np.ndarray], module: HloModule) -> list[Value]:
+    """The leaves as a value for each parameter of the entry."""
+    rest = iter(leaves)
+    return [nested(p.shape, rest) for p in module.entry.parameters]

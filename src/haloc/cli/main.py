@@ -15,6 +15,9 @@ from haloc.version import VERSION
 COMMANDS = {
     "run": ("haloc.cli.run", "run an HLO program, check it, time it"),
     "opt": ("haloc.cli.opt", "run passes on an HLO program and print it"),
+    "diff-run": ("haloc.cli.diff_run", "run two programs on the same inputs, show where they part"),
+    "reduce": ("haloc.cli.reduce", "make a program that shows a fault small"),
+    "bisect": ("haloc.cli.bisect", "name the pass and the rule that break a program"),
     "fmt": ("haloc.cli.fmt", "format an HLO program"),
 }
 """{name: (module with `run(argv) -> exit code`, one line of help)}"""
@@ -70,7 +73,7 @@ def _report(error: Exception) -> None:
 
 
 def _usage() -> str:
-    listed = "\n".join(f"  haloc {name:5} {line}" for name, (_, line) in COMMANDS.items())
+    listed = "\n".join(f"  haloc {name:8}  {line}" for name, (_, line) in COMMANDS.items())
     how = "usage: haloc COMMAND FILE ...   (haloc COMMAND --help; FILE may be '-')"
     return f"{how}\n\n{listed}\n  haloc --version"
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from haloc.cli.compare import compare
-from haloc.cli.files import random_array, read_arrays, read_program, size_option
+from haloc import interpreter
+from haloc.cli.files import add_input_options, as_arguments, read_inputs, read_program
 from haloc.cli.progress import ProgressLine
-from haloc.errors import InvalidArgumentError
+from haloc.interpreter import NanGuard
 from haloc.ir.module import HloModule
-from haloc.ir.shape import Shape
+from haloc.triage.compare import compare
+from haloc.verifier import verify
 from haloc.xla_client import (
     Client,
     LoadedExecutable,
@@ -34,8 +35,10 @@ def run(argv: Sequence[str]) -> int:
     """Exit code 1 when --check finds a difference."""
     options = _parser().parse_args(argv)
     module = read_program(options.file, dict(options.size))
-    shapes = [s for p in module.entry.parameters for s in p.shape.leaves() if s.is_array]
-    values = _inputs(options, shapes)
+    values = read_inputs(options, module)
+    if options.check_nans or options.check_infs:
+        verify(module)
+        _guard(module, values, options.check_infs)
     client = _CLIENTS[options.backend]()
     started = time.perf_counter()
     executable = _compile(client, module)
@@ -60,25 +63,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="HLO text or proto, StableHLO text or bytecode, jax.export artifact; '-' for stdin",
     )
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help=".npy, or .npz with several arrays; repeat for each parameter",
-    )
-    parser.add_argument(
-        "--size",
-        metavar="NAME=N",
-        type=size_option,
-        action="append",
-        default=[],
-        help="value of a dimension variable of a jax.export artifact; repeat for each",
-    )
-    parser.add_argument("--random", action="store_true", help="random inputs")
-    parser.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+    add_input_options(parser)
     parser.add_argument("--check", action="store_true", help="compare with the interpreter")
+    parser.add_argument(
+        "--check-nans",
+        action="store_true",
+        help="first, in the interpreter: name the instruction that makes the first NaN",
+    )
+    parser.add_argument(
+        "--check-infs", action="store_true", help="the same for NaNs and infinities"
+    )
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="runs to time (1)")
     parser.add_argument("--backend", choices=sorted(_CLIENTS), default="cpu")
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs")
@@ -92,18 +86,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _inputs(options: argparse.Namespace, shapes: list[Shape]) -> list[np.ndarray]:
-    if options.random and options.input:
-        raise InvalidArgumentError("give --random or -i, not both")
-    if options.random:
-        rng = np.random.default_rng(options.seed)
-        return [random_array(s, rng) for s in shapes]
-    if shapes and not options.input:
-        listed = ", ".join(map(str, shapes))
-        raise InvalidArgumentError(
-            f"the program has {len(shapes)} parameter(s): {listed}; give them with -i, or --random"
-        )
-    return read_arrays(options.input, shapes)
+def _guard(module: HloModule, values: list[np.ndarray], infinities: bool) -> None:
+    """NonFiniteError where the interpreter finds a NaN (or an infinity) made."""
+    guard = NanGuard(infinities=infinities)
+    with np.errstate(all="ignore"):
+        interpreter.run(module, as_arguments(values, module), guard=guard)
+    what = "no NaN and no infinity" if infinities else "no NaN"
+    print(f"check: {what} made in {guard.checked} steps")
 
 
 def _compile(client: Client, module: HloModule) -> LoadedExecutable:
