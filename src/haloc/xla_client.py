@@ -27,12 +27,13 @@ from haloc.runtime.dlpack_arrays import (
     buffer_to_dlpack_managed_tensor,
     dlpack_managed_tensor_to_buffer,
 )
-from haloc.runtime.executable import Executable, LoadedExecutable
+from haloc.runtime.executable import Executable
 from haloc.runtime.hlo_module import XlaHloComputation as HloComputation
 from haloc.runtime.hlo_module import XlaHloModule as HloModule
 from haloc.runtime.hlo_module import hlo_module_cost_analysis, hlo_module_from_text
 from haloc.runtime.hlo_print_options import HloPrintOptions
 from haloc.runtime.host_buffer import HostBufferSemantics
+from haloc.runtime.loaded_executable import LoadedExecutable
 from haloc.runtime.memory_stats import CompiledMemoryStats
 from haloc.runtime.op_sharding import OpSharding
 from haloc.runtime.op_sharding import XlaHloSharding as HloSharding
@@ -147,9 +148,9 @@ def make_cpu_client(
     """A client that compiles to native code for this machine's CPU.
 
     num_devices: how many devices share the CPU; default --xla_force_host_platform_device_count of
-    XLA_FLAGS, else 1. A program runs on one of them so far. asynchronous is accepted and makes no
-    difference yet: an execution is finished when `execute` returns. Raises UnimplementedError for
-    what concerns several processes.
+    XLA_FLAGS, else 1. asynchronous: `execute` may return before the program has run; short programs
+    on idle devices run at once all the same. Raises UnimplementedError for what concerns several
+    processes.
     """
     for name, value, only in (
         ("distributed_client", distributed_client, None),
@@ -161,7 +162,7 @@ def make_cpu_client(
             raise UnimplementedError(
                 f"make_cpu_client({name}={value!r}): haloc runs in one process so far"
             )
-    return Client(CpuBackend(), _device_count(num_devices), node_id)
+    return Client(CpuBackend(), _device_count(num_devices), node_id, asynchronous)
 
 
 def make_interpreter_client(num_devices: int | None = None) -> Client:
