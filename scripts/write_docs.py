@@ -46,8 +46,9 @@ def ops_page() -> str:
     complete = [row for row in OPS.values() if not row.missing]
     lines = [OPS_HEAD.format(complete=len(complete), total=len(OPS))]
     lines += [_op_line(row) for row in sorted(complete, key=lambda r: r.opcode)]
-    lines.append("\n## Read and printed, not run yet\n\n| opcode | reason |\n|---|---|\n")
     missing = sorted((r for r in OPS.values() if r.missing), key=lambda r: r.opcode)
+    if missing:
+        lines.append("\n## Read and printed, not run yet\n\n| opcode | reason |\n|---|---|\n")
     lines += [f"| {row.opcode} | {row.missing} |\n" for row in missing]
     return "".join(lines)
 

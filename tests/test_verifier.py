@@ -410,3 +410,23 @@ ENTRY e {
 }
 """
     verify(parse_module(text))
+
+
+def test_two_results_cannot_have_one_parameter():
+    module = parse_module(
+        """HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (0, {}, may-alias) }
+        ENTRY e { a = f32[4] parameter(0)
+          b = f32[4] negate(a)
+          ROOT t = (f32[4], f32[4]) tuple(a, b) }"""
+    )
+    assert fault_of(module) == "input_output_alias gives parameter 0 {} to two results"
+
+
+def test_statistics_are_carried():
+    verify(
+        parse_module(
+            """HloModule m
+            ENTRY e { a = f32[4] parameter(0)
+              ROOT b = f32[4] negate(a), statistics={visualizing_index=0,stat-0=33.3} }"""
+        )
+    )

@@ -14,6 +14,9 @@ from haloc.ir.shape import Shape
 from haloc.ops.regions import text
 from haloc.ops.table import OPS, OpDef
 
+ANYWHERE = ("literal", "parameter_number", "statistics")
+"""Attributes that no row lists: two stand between the parentheses, one is a profiler's note."""
+
 MAX_FAULTS = 20
 """Faults written out in one error; the rest are counted."""
 
@@ -88,7 +91,12 @@ def _layout_faults(module: HloModule, entry: HloComputation) -> Iterator[str]:
 
 def _alias_faults(module: HloModule, entry: HloComputation) -> Iterator[str]:
     parameters = entry.parameters
+    taken: set[tuple[int, tuple[int, ...]]] = set()
     for output_index, number, parameter_index, *_ in module.header.get("input_output_alias", ()):
+        if (number, tuple(parameter_index)) in taken:
+            member = ",".join(map(str, parameter_index))
+            yield f"input_output_alias gives parameter {number} {{{member}}} to two results"
+        taken.add((number, tuple(parameter_index)))
         if not 0 <= number < len(parameters):
             yield f"input_output_alias names parameter {number} of {len(parameters)}"
             continue
@@ -225,7 +233,7 @@ def _operand_count_fault(row: OpDef, i: HloInstruction) -> str:
 
 def _attribute_fault(row: OpDef, i: HloInstruction) -> str:
     for name in i.attrs:
-        if name not in row.attr_defaults and name not in ("literal", "parameter_number"):
+        if name not in row.attr_defaults and name not in ANYWHERE:
             known = ", ".join(row.attr_defaults)
             return f"has no attribute {name}" + (f"; it has {known}" if known else "")
     return ""
