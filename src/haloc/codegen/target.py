@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import llvmlite.binding as llvm
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -33,6 +31,9 @@ class Target:
 @cache
 def host_target() -> Target:
     """The machine this process runs on."""
+    # Loading LLVM takes long, and only whoever compiles needs to.
+    import llvmlite.binding as llvm  # noqa: PLC0415
+
     # Tuning hints, not instructions: they make code from one CPU unloadable on its like.
     tuning = {"prefer-no-gather", "prefer-no-scatter"}
     features = frozenset(

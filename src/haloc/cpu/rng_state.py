@@ -37,3 +37,8 @@ define void @{symbol}(ptr %b0, ptr %scratch, i64 %begin, i64 %end) nounwind {{
 """
     declares = (f"@{SYMBOL} = external global [2 x i64]",)
     return Kernel(text, (Phase(symbol),), declares, symbols={SYMBOL: ctypes.addressof(_state)})
+
+
+def address_of(symbol: str) -> int:
+    """Of the counter, for programs loaded from elsewhere."""
+    return ctypes.addressof(_state)

@@ -61,7 +61,10 @@ done:
 
 @pytest.fixture(scope="module")
 def native():
-    pool.install()
+    for name, address in pool.install().items():
+        llvm.add_symbol(name, address)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_TEXT), machine)
     engine.finalize_object()

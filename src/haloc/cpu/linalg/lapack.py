@@ -15,6 +15,8 @@ from haloc.errors import UnimplementedError
 PREFIXES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 """LAPACK's letter for an element type."""
 
+SYMBOL_PREFIX = "haloc_lapack_"
+
 _MODULES = ("scipy.linalg.cython_lapack", "scipy.linalg.cython_blas")
 
 
@@ -28,6 +30,11 @@ def address(name: str) -> int:
         if name in capsules:
             return _pointer(capsules[name])
     raise UnimplementedError(f"SciPy's LAPACK has no routine {name}")
+
+
+def address_of(symbol: str) -> int:
+    """The address of a routine by its symbol in native programs, "haloc_lapack_dpotrf"."""
+    return address(symbol.removeprefix(SYMBOL_PREFIX))
 
 
 @cache

@@ -123,7 +123,7 @@ class _Splitter:
             CODE
             if section.flags & SHF_EXECINSTR
             else VARIABLE
-            if section.flags & SHF_WRITE and not _is_relro(section)
+            if _is_variable(section)
             else CONSTANT,
             section.align,
             piece.size,
@@ -148,8 +148,10 @@ class _Splitter:
         name = self.named.get(piece)
         if name is None:
             section = self.object.sections[piece.section]
-            if section.flags & SHF_WRITE and not _is_relro(section):
-                raise InternalError(f"variables without a name in section {section.name}")
+            if _is_variable(section):
+                # Equal constants may be one; variables of different objects never.
+                name = self.named[piece] = f"variable.{section.name}.{self._object_digest()}"
+                return name
             data = section.data[piece.start : piece.start + piece.size]
             digest = hashlib.sha256(f"{section.align}\n".encode() + data)
             for r in section.relocations:
@@ -159,10 +161,16 @@ class _Splitter:
             name = self.named[piece] = f"constant.{digest.hexdigest()[:24]}"
         return name
 
+    def _object_digest(self) -> str:
+        digest = hashlib.sha256()
+        for section in self.object.sections:
+            digest.update(section.data)
+        return digest.hexdigest()[:24]
 
-def _is_relro(section: Section) -> bool:
-    """Constants that contain addresses: written once, when they are loaded."""
-    return section.name.startswith(".data.rel.ro")
+
+def _is_variable(section: Section) -> bool:
+    """Not so .data.rel.ro: constants that contain addresses, written once when they are loaded."""
+    return bool(section.flags & SHF_WRITE) and not section.name.startswith(".data.rel.ro")
 
 
 def reachable(atoms: dict[str, Atom], roots: Iterable[str]) -> dict[str, Atom]:

@@ -6,9 +6,9 @@ loading fills in; variables. What it needs from outside is listed by name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from haloc.cpu.object.atom import CODE, CONSTANT, VARIABLE, Atom, reachable
 from haloc.cpu.object.relocation import (
@@ -42,36 +42,41 @@ class Image:
     imports: tuple[tuple[str, int], ...]
     rebases: tuple[tuple[int, int], ...]
 
-    def header(self) -> dict[str, Any]:
-        """Everything but `data`, for JSON."""
-        return {
-            name: getattr(self, name)
-            for name in self.__slots__  # type: ignore[attr-defined]  # of the dataclass
-            if name != "data"
-        }
+    def to_bytes(self) -> bytes:
+        """A JSON header, a zero byte, the data."""
+        header = {name: getattr(self, name) for name in _HEADER}
+        return json.dumps(header).encode() + b"\0" + self.data
 
     @staticmethod
-    def of(header: dict[str, Any], data: bytes) -> Image:
-        """The image of a header from JSON and its data; InvalidArgumentError if they disagree."""
-        pairs = {k: tuple(tuple(p) for p in header[k]) for k in ("imports", "rebases")}
-        image = Image(**{**header, **pairs}, data=data)
-        places = [at for _, at in image.imports] + [at for pair in image.rebases for at in pair]
-        sizes_fit = (
-            image.machine in PAGE_BYTES
-            and len(data) <= image.size_bytes
-            and image.code_bytes >= 0
-            and image.constant_bytes >= 0
-            and image.code_bytes + image.constant_bytes <= image.size_bytes
-            and image.size_bytes % PAGE_BYTES[image.machine] == 0
+    def from_bytes(stored: bytes) -> Image:
+        """What `to_bytes` wrote; InvalidArgumentError for anything else."""
+        header, _, data = stored.partition(b"\0")
+        try:
+            fields = json.loads(header)
+            pairs = {k: tuple((a, b) for a, b in fields[k]) for k in ("imports", "rebases")}
+            image = Image(**{**fields, **pairs}, data=data)
+            if image._fits():
+                return image
+        except (ValueError, TypeError, KeyError):
+            pass
+        raise InvalidArgumentError("the object image's header and data do not fit together")
+
+    def _fits(self) -> bool:
+        """Whether everything lies where it may."""
+        patched = [at for _, at in self.imports] + [at for at, _ in self.rebases]
+        writable = range(self.code_bytes, self.size_bytes - 7)
+        page = PAGE_BYTES[self.machine]
+        parts = (self.code_bytes, self.constant_bytes, self.size_bytes)
+        return (
+            all(size >= 0 and size % page == 0 for size in parts)
+            and max(self.code_bytes + self.constant_bytes, len(self.data)) <= self.size_bytes
+            and all(at in writable for at in patched)
+            and all(0 <= to < self.size_bytes for _, to in self.rebases)
+            and all(0 <= at < self.code_bytes for at in self.exports.values())
         )
-        inside = all(0 <= at <= image.size_bytes - 8 for at in places)
-        if (
-            not sizes_fit
-            or not inside
-            or not all(0 <= at < image.code_bytes for at in image.exports.values())
-        ):
-            raise InvalidArgumentError("the object image's header and data do not fit together")
-        return image
+
+
+_HEADER = tuple(f.name for f in fields(Image) if f.name != "data")
 
 
 def link(atoms: dict[str, Atom], exports: Iterable[str], machine: str) -> Image:

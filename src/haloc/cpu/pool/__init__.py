@@ -7,8 +7,9 @@ is done. Which thread does which chunk varies; fn must not let that change its r
 one chunk on the caller when extent <= grain, when the limit is 1, and when the pool is busy with
 another job, including the one it is called from.
 
-`install()` compiles the pool, once per process, and makes the symbol known to LLVM's JIT. A forked
-child starts with no workers and makes its own.
+The pool is one image of native code, which `install` loads once per process: it comes with stored
+programs, else from the disk cache, else LLVM compiles it. A forked child starts with no workers and
+makes its own.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import llvmlite.binding as llvm
-
-from haloc.codegen.target import host_target
 from haloc.cpu.collective.native import EXPORTS
-from haloc.cpu.pool.native import pool_text
+from haloc.cpu.object.image import Image
+from haloc.cpu.object.loader import LoadedImage
+from haloc.cpu.pool.image import stored_or_compiled
 from haloc.cpu.pool.threads import MAX_THREADS, default_num_threads
+from haloc.cpu.symbols import resolve
 from haloc.errors import InvalidArgumentError
 
 PARALLEL_FOR = "haloc_parallel_for"
@@ -34,6 +35,7 @@ DECLARE_PARALLEL_FOR = f"declare void @{PARALLEL_FOR}(ptr, ptr, i64, i64)"
 
 @dataclass(frozen=True, slots=True)
 class _Native:
+    image: Image
     symbols: dict[str, int]
 
     def call(self, name: str, *arguments: int, result: type | None = None) -> int:
@@ -53,9 +55,15 @@ _native: _Native | None = None
 _num_threads = 0
 
 
-def install() -> dict[str, int]:
-    """Compile the pool if this process has not; {symbol: address} of what it exports."""
-    return dict(_installed().symbols)
+def install(image: Image | None = None) -> dict[str, int]:
+    """Load the pool if this process has not; {symbol: address} of what it exports. image: where it
+    may come from, if it is not there yet."""
+    return dict(_installed(image).symbols)
+
+
+def image() -> Image:
+    """The pool's code, for a program that will be stored."""
+    return _installed().image
 
 
 def address_of(symbol: str) -> int:
@@ -99,36 +107,26 @@ def started_workers() -> int:
     return _installed().call("haloc_pool_started", result=ctypes.c_int64)
 
 
-def _installed() -> _Native:
+def _installed(image: Image | None = None) -> _Native:
     global _native, _num_threads  # noqa: PLW0603  # one pool a process
     if _native is None:
         with _lock:
             if _native is None:
                 count = default_num_threads()
-                native = _compile()
+                native = _load(image or stored_or_compiled(_FUNCTIONS))
                 native.call("haloc_pool_reset")
                 native.call("haloc_gang_reset")
                 native.call("haloc_pool_set_limit", count)
-                for name in (PARALLEL_FOR, *EXPORTS):
-                    llvm.add_symbol(name, native.symbols[name])
                 _num_threads = count
                 _native = native
     return _native
 
 
-def _compile() -> _Native:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = host_target()
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.feature_string, opt=2, jit=True
-    )
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(pool_text()), machine)
-    engine.finalize_object()
-    native = _Native({name: engine.get_function_address(name) for name in _FUNCTIONS})
+def _load(image: Image) -> _Native:
+    loaded = LoadedImage(image, resolve)
     # Workers run this code until the process ends, so it must outlive the interpreter's shutdown.
-    engine.detach()
-    return native
+    loaded.keep_forever()
+    return _Native(image, {name: loaded.address(name) for name in _FUNCTIONS})
 
 
 def _after_fork_in_child() -> None:
