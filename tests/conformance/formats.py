@@ -172,7 +172,7 @@ JAX {jax}'s own harnesses of its primitives, each one that jaxlib {jaxlib} runs 
 JAX in every format that haloc reads, read back, run, and compared with jaxlib's answer. x64: the
 mode of `jax_enable_x64`. Equal: within the tolerances of `tests/conformance/compare.py`. Listed:
 differs, and `tests/conformance/harness_differences.txt` says why. Unsupported: an
-`UnimplementedError`.
+`UnimplementedError`. Asked here: {asked} of {total} harnesses, both modes counted.
 
 | format | x64 | engine | harnesses | equal | listed | unsupported | differs |
 |---|---|---|---|---|---|---|---|
@@ -182,7 +182,10 @@ differs, and `tests/conformance/harness_differences.txt` says why. Unsupported: 
 def page(verdicts: list[Verdict]) -> str:
     """The table of counts, and below it what is unsupported or differs, by name."""
     counts = Counter((v.format, v.mode, v.engine, v.outcome) for v in verdicts)
-    lines = [HEAD.format(jax=jax.__version__, jaxlib=jaxlib.__version__)]
+    asked = len({(v.mode, v.name) for v in verdicts})
+    total = sum(len(names_of(mode)) for mode in MODES)
+    versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
+    lines = [HEAD.format(**versions, asked=asked, total=total)]
     for format in (f.value for f in FORMATS):
         for mode in MODES:
             for engine in ENGINES:
