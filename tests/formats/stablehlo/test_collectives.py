@@ -91,6 +91,28 @@ def test_send_and_recv(pairs):
     np.testing.assert_array_equal(results[2], X[0][0])
 
 
+def test_ragged_all_to_all_as_jax_writes_it():
+    """Both give their row 1 to participant 1."""
+    module = read("""func.func @main(%a: tensor<4x2xf32>, %n: tensor<2xi32>) -> tensor<4x2xf32> {
+      %o = stablehlo.constant dense<-1.0> : tensor<4x2xf32>
+      %starts = stablehlo.constant dense<[0, 1]> : tensor<2xi32>
+      %to = stablehlo.constant dense<[0, 2]> : tensor<2xi32>
+      %from = stablehlo.constant dense<[0, 1]> : tensor<2xi32>
+      %0 = stablehlo.custom_call @ragged_all_to_all(%a, %o, %starts, %from, %to, %n)
+        {api_version = 4 : i32, backend_config = {channel_id = 1 : i64,
+          replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}
+        : (tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>,
+           tensor<2xi32>) -> tensor<4x2xf32>
+      return %0 : tensor<4x2xf32> }""")
+    given = [
+        [X[0][0], np.array([0, 0], np.int32)],
+        [X[1][0], np.array([1, 1], np.int32)],
+    ]
+    first, second = run_participants(module, given, 1, 2)
+    np.testing.assert_array_equal(first, -np.ones((4, 2)))
+    np.testing.assert_array_equal(second[2], X[1][0][1])  # The later member writes over.
+
+
 def test_a_sdy_collective_is_a_change_of_sharding():
     """In generic form, the one that is read."""
     text = """sdy.mesh @m = <["x"=2,"y"=2]>

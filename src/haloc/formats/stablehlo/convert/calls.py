@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from haloc.formats.stablehlo.convert import reading, regions
+from haloc.formats.stablehlo.convert.collectives import ragged_all_to_all
 from haloc.formats.stablehlo.convert.context import (
     CONVERSIONS,
     Scope,
@@ -195,6 +196,10 @@ def _approximate_top_k(scope: Scope, op: MlirOp) -> None:
         scope.values[result] = scope.add("slice", shape, (one,), slice=ranges)
 
 
+_OPS = {"ApproxTopK": _approximate_top_k, "ragged_all_to_all": ragged_all_to_all}
+"""Custom calls that stand for ops StableHLO lacks."""
+
+
 @converts("stablehlo.custom_call")
 def _custom_call(scope: Scope, op: MlirOp) -> None:
     target = reading.text(op, "call_target_name")
@@ -206,8 +211,8 @@ def _custom_call(scope: Scope, op: MlirOp) -> None:
         native = MlirOp(chlo, op.operands, attributes, [], op.results, op.location, op.position)
         scope.convert(native)
         return
-    if target == "ApproxTopK":
-        _approximate_top_k(scope, op)
+    if target in _OPS:
+        _OPS[target](scope, op)
         return
     operands = scope.operands(op)
     attrs: dict[str, Any] = {"custom_call_target": target}

@@ -140,6 +140,19 @@ def _rejoined(
     return scope.add("reshape", result, (moved,))
 
 
+def ragged_all_to_all(scope: Scope, op: MlirOp) -> None:
+    """A custom call, with the attributes of a collective in its backend_config."""
+    config = op.attributes.get("backend_config")
+    if not isinstance(config, dict) or "replica_groups" not in config:
+        reading.fail(op, "ragged_all_to_all needs replica_groups in its backend_config")
+    inner = MlirOp(op.name, op.operands, config, [], op.results, op.location, op.position)
+    attrs: dict[str, Any] = {"replica_groups": replica_groups(scope, inner)}
+    if number := reading.integer(inner, "channel_id", 0):
+        attrs["channel_id"] = number
+    made = scope.add("ragged-all-to-all", result_shape(op), scope.operands(op, 6), **attrs)
+    scope.results(op, made)
+
+
 @converts("stablehlo.async_start")
 def _async_start(scope: Scope, op: MlirOp) -> HloInstruction:
     """async-start of the region's computation; the future is its state."""
