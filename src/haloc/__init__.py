@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from haloc.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from haloc.ir.module import HloModule
+    from haloc.runtime.array import ArrayImpl
+    from haloc.runtime.device import Device
     from haloc.runtime.exported import ExportedFunction
 
-__all__ = ["__version__", "load", "load_exported"]
+__all__ = ["__version__", "custom_call", "from_dlpack", "load", "load_exported"]
+
+_F = TypeVar("_F")
 
 # Imports stand inside the functions: `import haloc` is instant, and needs nothing but Python.
 
@@ -39,6 +44,39 @@ def load_exported(artifact: str | PathLike[str] | bytes) -> ExportedFunction:
     from haloc.runtime.exported import load  # noqa: PLC0415
 
     return load(*_read(artifact))
+
+
+def custom_call(
+    name: str, *, api_version: int = 0, writes_results: bool = False
+) -> Callable[[_F], _F]:
+    """A decorator that makes a function the target of custom-calls to `name`.
+
+    A Python function gets the array operands as read-only NumPy views (valid during the call only)
+    and the attributes of a typed call as keyword arguments, and returns the result, or a tuple of
+    results, of exactly the call's dtypes and shapes; with writes_results=True it gets the results'
+    arrays after the operands instead, to fill, and returns nothing. An exception ends the program:
+    `execute` raises an XlaRuntimeError whose `__cause__` it is. A function of ctypes or numba is
+    called natively: with api_version=0 as `void (void* out, const void** in)`, with 1 as a handler
+    of XLA's FFI.
+
+        @haloc.custom_call("double")
+        def double(x):
+            return 2 * x
+    """
+    from haloc.ffi.registration import custom_call as register  # noqa: PLC0415
+
+    return register(name, api_version=api_version, writes_results=writes_results)
+
+
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> ArrayImpl:
+    """The array in another library's memory, shared unless copy is True or it cannot be.
+
+    x: an array of torch, NumPy or any library with `__dlpack__`, in CPU memory. device: default the
+    first of the process's default client. See `haloc.runtime.dlpack_arrays.from_dlpack`.
+    """
+    from haloc.runtime.dlpack_arrays import from_dlpack as read  # noqa: PLC0415
+
+    return read(x, device=device, copy=copy)
 
 
 def _read(source: str | PathLike[str] | bytes) -> tuple[bytes, str]:

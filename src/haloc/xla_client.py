@@ -10,6 +10,20 @@ from typing import Any
 
 from haloc.errors import HloError as XlaRuntimeError
 from haloc.errors import UnimplementedError
+from haloc.ffi.partitioners import (
+    encode_inspect_sharding_callback,
+    register_custom_call_as_batch_partitionable,
+    register_custom_call_partitioner,
+)
+from haloc.ffi.registration import (
+    CustomCallTargetTraits,
+    custom_call_targets,
+    register_custom_call_handler,
+    register_custom_call_target,
+    register_custom_type,
+    register_custom_type_id,
+    unregister_custom_call_target,
+)
 from haloc.flags import Flags
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.aval import ShapedArray
@@ -76,6 +90,7 @@ __all__ = [
     "Client",
     "CompileOptions",
     "CompiledMemoryStats",
+    "CustomCallTargetTraits",
     "DebugOptions",
     "Device",
     "DeviceAssignment",
@@ -123,14 +138,23 @@ __all__ = [
     "batched_device_put",
     "buffer_to_dlpack_managed_tensor",
     "check_and_canonicalize_memory_kind",
+    "custom_call_targets",
     "dlpack_managed_tensor_to_buffer",
     "dtype_to_etype",
+    "encode_inspect_sharding_callback",
     "hlo_module_cost_analysis",
     "hlo_module_from_text",
     "make_cpu_client",
     "make_interpreter_client",
+    "register_custom_call_as_batch_partitionable",
+    "register_custom_call_handler",
+    "register_custom_call_partitioner",
+    "register_custom_call_target",
+    "register_custom_type",
+    "register_custom_type_id",
     "reorder_shards",
     "set_tracebacks_enabled",
+    "unregister_custom_call_target",
 ]
 
 

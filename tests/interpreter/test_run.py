@@ -9,8 +9,8 @@ from haloc import interpreter
 from haloc.errors import (
     InternalError,
     InvalidArgumentError,
+    NotFoundError,
     ResourceExhaustedError,
-    UnimplementedError,
 )
 from haloc.formats.hlo_text import parse_module
 from haloc.interpreter.elementwise import vector_plan
@@ -98,7 +98,7 @@ ENTRY main {
 
 
 def test_an_error_names_the_instruction_and_its_callers():
-    with pytest.raises(UnimplementedError) as error:
+    with pytest.raises(NotFoundError) as error:
         interpreter.run(parse_module(NESTED), [np.float32(1)])
     assert error.value.__notes__ == [
         'evaluating ROOT %c = f32[] custom-call(%p), custom_call_target="nowhere"',

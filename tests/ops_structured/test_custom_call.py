@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haloc import interpreter
-from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.errors import InvalidArgumentError, NotFoundError
 from haloc.formats.hlo_text import parse_module
 from haloc.ops.custom_call import config_attributes
 from tests.ops_structured.against_jaxlib import assert_close, leaves, module
@@ -31,17 +31,21 @@ def test_annotations_pass_through():
     np.testing.assert_array_equal(interpreter.run(parse_module(text), [x]), x)
 
 
-def test_an_unknown_target_is_named_with_those_that_are_known():
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("my_kernel", "No registered implementation for untyped custom call to my_kernel for Host"),
+        ("lapack_sgetrf", "lapack_sgetrf for Host; did you mean lapack_sgetrf_ffi?"),
+    ],
+)
+def test_an_unknown_target_is_named_with_the_nearest(target, message):
     text = module(
-        """  p = f32[3] parameter(0)
-  ROOT c = f32[3] custom-call(p), custom_call_target="my_kernel\""""
+        f"""  p = f32[3] parameter(0)
+  ROOT c = f32[3] custom-call(p), custom_call_target="{target}\""""
     )
-    with pytest.raises(UnimplementedError) as error:
+    with pytest.raises(NotFoundError) as error:
         interpreter.run(parse_module(text), [np.zeros(3, np.float32)])
-    assert str(error.value).startswith(
-        'UNIMPLEMENTED: custom-call: no implementation of custom_call_target="my_kernel"; known: '
-    )
-    assert "lapack_sgetrf_ffi" in str(error.value)
+    assert str(error.value).endswith(message)
     assert error.value.__notes__[0].startswith("evaluating ROOT %c = f32[3]{0} custom-call(%p)")
 
 

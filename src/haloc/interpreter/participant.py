@@ -30,7 +30,7 @@ class Participant:
         participant: int,
     ):
         self.device_id = device_id
-        self._host = host
+        self.host = host
         self._rendezvous = rendezvous or Rendezvous()
         self._participant = participant
         self._transfers: list[tuple[Any, ...] | None] = []
@@ -85,9 +85,9 @@ class Participant:
         return len(self._transfers) - 1
 
     def _host_of(self, opcode: str) -> HostTransfers:
-        if self._host is None:
+        if self.host is None:
             raise FailedPreconditionError(
                 f"{opcode}: the program talks to its host, but none was given: run it with "
                 "host=HostTransfers()"
             )
-        return self._host
+        return self.host

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from haloc.ir.dtype import F32
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
@@ -27,13 +28,26 @@ from haloc.ops.attrs import (
 from haloc.ops.codec import ProtoReader, ProtoWriter
 from haloc.ops.example import ExampleGraph
 from haloc.ops.regions import text
-from haloc.ops.table import Attr, Effect, Evaluator, OpDef, Structure, attr, invalid, register
+from haloc.ops.table import (
+    Attr,
+    Effect,
+    Evaluate,
+    Evaluator,
+    OpDef,
+    Structure,
+    attr,
+    invalid,
+    register,
+)
 
 CustomCall = Callable[[HloInstruction, list[Value], dict[str, Any]], Value]
 """(instruction, operand values, backend_config attributes) -> result value"""
 
 CUSTOM_CALLS: dict[str, CustomCall] = {}
 """NumPy implementations by custom_call_target."""
+
+REGISTERED: dict[str, Evaluate] = {}
+"""Targets that users register (`haloc.ffi`), which come before those of haloc."""
 
 
 def custom_call(*targets: str) -> Callable[[CustomCall], CustomCall]:
@@ -107,14 +121,25 @@ def _infer(instruction: HloInstruction) -> Shape:
 
 def _evaluate(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:
     target = attr(instruction, "custom_call_target")
+    if target in REGISTERED:
+        return REGISTERED[target](instruction, operands, context)
     function = CUSTOM_CALLS.get(target)
     if function is None:
-        known = ", ".join(sorted(CUSTOM_CALLS))
-        raise UnimplementedError(
-            f'custom-call: no implementation of custom_call_target="{target}"; known: {known}'
-        )
+        raise not_found(instruction, CUSTOM_CALLS)
     attributes = config_attributes(instruction) if target.endswith("_ffi") else {}
     return function(instruction, operands, attributes)
+
+
+def not_found(instruction: HloInstruction, known: Iterable[str]) -> NotFoundError:
+    """The error of a custom-call whose target there is not. known: the backend's targets."""
+    target = attr(instruction, "custom_call_target")
+    near = difflib.get_close_matches(target, {*known, *REGISTERED}, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    if attr(instruction, "api_version") == "API_VERSION_TYPED_FFI":
+        what = f"No FFI handler registered for {target} on a platform Host (canonical host)"
+    else:
+        what = f"No registered implementation for untyped custom call to {target} for Host"
+    return NotFoundError(what + hint)
 
 
 @custom_call(

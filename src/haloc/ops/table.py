@@ -168,6 +168,11 @@ class Evaluator(Protocol):
         """(number of replicas, number of partitions) that run the program together."""
         ...
 
+    @property
+    def host(self) -> Any:
+        """What stands on the host's side: the other end of transfers, host callbacks; or None."""
+        ...
+
     def meet(self, instruction: HloInstruction, value: Any) -> Meeting:
         """Give `value` to the members of this participant's group, and wait for theirs."""
         ...

@@ -120,7 +120,8 @@ class InterpreterProgram:
         arena_pointer: int,
         run: RunContext | None = None,
     ) -> None:
-        call = ParticipantCall(argument_pointers, result_pointers, arena_pointer, RunContext())
+        run = run or RunContext()
+        call = ParticipantCall(argument_pointers, result_pointers, arena_pointer, run)
         self.run_gang([call], 0.0)
 
     def run_gang(
@@ -129,7 +130,9 @@ class InterpreterProgram:
         """The interpreter finds out at once that participants wait in vain: no time passes."""
         arguments = [self._arguments(c.arguments) for c in calls]
         try:
-            values = interpreter.run_participants(self.optimized, arguments, *self.counts)
+            values = interpreter.run_participants(
+                self.optimized, arguments, *self.counts, host=calls[0].run.host
+            )
         except MemoryError as error:
             raise ResourceExhaustedError(str(error)) from None
         # All results exist before any is stored: a result may lie where an argument does.

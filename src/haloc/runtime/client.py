@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.ffi.host import check_host_callbacks
 from haloc.flags import Flags, OnProgress, no_progress
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.ir.shape import default_layout
@@ -207,11 +208,13 @@ class Client:
         in their order, as many as are needed; if fewer are listed, the client's first ones.
         Raises HloParseError, VerificationError, InvalidArgumentError for options that do not fit,
         UnimplementedError naming what haloc does not do.
+
+        host_callbacks: functions of NumPy arrays that custom-calls to xla_ffi_python_cpu_callback
+        name by their `index`: they get read-only views and return a tuple of arrays.
         """
-        if host_callbacks:
-            raise UnimplementedError("host_callbacks: haloc does not call back from programs yet")
+        check_host_callbacks(host_callbacks)
         compilation = self._compiled(computation, executable_devices, compile_options, on_progress)
-        executable = LoadedExecutable(compilation, self)
+        executable = LoadedExecutable(compilation, self, host_callbacks)
         self.executables.add(executable)
         return executable
 

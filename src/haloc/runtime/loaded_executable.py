@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from haloc.errors import InvalidArgumentError
+from haloc.ffi.host import Host
 from haloc.interpreter import NanGuard
 from haloc.runtime.arguments import Rows, checked_arguments, checked_rows, is_by_device
 from haloc.runtime.array import ArrayImpl
@@ -30,10 +31,16 @@ class LoadedExecutable(Executable):
     """A program ready to run, by one participant or by several together. Safe to execute from
     several threads."""
 
-    def __init__(self, compilation: Compilation, client: Client):
+    def __init__(
+        self,
+        compilation: Compilation,
+        client: Client,
+        host_callbacks: Sequence[Callable[..., Any]] = (),
+    ):
         super().__init__(compilation)
         self.client = client
         self._devices = compilation.devices
+        self._host_callbacks = host_callbacks
         self._launcher = self._launcher_on(self._devices)
         self._kept_alive: list[object] = []
         # For the hot path: one participant, no donation, short.
@@ -43,6 +50,7 @@ class LoadedExecutable(Executable):
             and not program.aliases
             and len(self._launcher.result_specs[0]) == len(program.results)
             and self._launcher.is_inline
+            and not program.uses_run
         )
         self._queue = device.queue
         self._parameter_specs = [device.spec(s.dtype, s.dims) for s in program.parameters]
@@ -72,7 +80,13 @@ class LoadedExecutable(Executable):
             pool=client.pool,
             track=client.arrays.add,
             timeout_s=float(flags.xla_cpu_collective_call_terminate_timeout_seconds),
+            host=self._host_on(devices),
         )
+
+    def _host_on(self, devices: tuple[Device, ...]) -> Host:
+        """What runs on these devices find on the host's side."""
+        ordinals = [d.local_hardware_id or 0 for d in devices]
+        return Host(self._host_callbacks, ordinals, self._compilation.num_partitions)
 
     # --- Where ------------------------------------------------------------------------------------
 

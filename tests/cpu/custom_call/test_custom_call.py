@@ -46,7 +46,7 @@ def test_unknown_target():
     shape = Shape(F32, (4,))
     with pytest.raises(
         NotFoundError,
-        match="No registered implementation for custom call to nope for cpu; known: LayoutCons",
+        match="No registered implementation for untyped custom call to nope for Host",
     ):
         call("nope", shape, shape)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
 from haloc.codegen.target import Target
 from haloc.cpu.custom_call import TARGETS, target_for
+from haloc.cpu.custom_call.registered import registered_kernel
 from haloc.cpu.writer import Function
-from haloc.errors import NotFoundError, UnimplementedError
+from haloc.errors import UnimplementedError
+from haloc.ffi.sites import registered_target
 from haloc.ir.module import HloInstruction
+from haloc.ops.custom_call import not_found
 from haloc.ops.table import attr
 
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
@@ -16,14 +19,14 @@ _CHUNK_BYTES = 1 << 18
 
 @kernel_for("custom-call")
 def custom_call_kernel(instruction: HloInstruction, target: Target) -> Kernel:
-    """The registered target's kernel; NotFoundError if there is none."""
-    name = attr(instruction, "custom_call_target")
-    emitter = TARGETS.get(name)
+    """The kernel of haloc's own target, or the call of a registered one, which comes first;
+    NotFoundError if there is neither."""
+    registered = registered_target(instruction)
+    if registered is not None:
+        return registered_kernel(instruction, registered, target)
+    emitter = TARGETS.get(attr(instruction, "custom_call_target"))
     if emitter is None:
-        raise NotFoundError(
-            f"No registered implementation for custom call to {name} for cpu; "
-            f"known: {', '.join(sorted(TARGETS))}"
-        )
+        raise not_found(instruction, TARGETS)
     return emitter(instruction, target)
 
 
