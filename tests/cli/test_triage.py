@@ -103,7 +103,7 @@ class TestReduce:
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.startswith("haloc: the command exits with 0: 19 operations on ")
-        assert " became 1 operations on 3 elements" in captured.err
+        assert " became 1 operation on 3 elements" in captured.err
         opcodes = [i.opcode for i in parse_module(out.read_text()).instructions()]
         assert opcodes.count("atan2") == 1 and len(opcodes) == 3
 

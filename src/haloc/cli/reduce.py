@@ -126,4 +126,7 @@ def _inputs_note(program: Program, output: str | None) -> str:
 
 def _sizes(program: Program) -> str:
     operations, elements, _ = program.size
-    return f"{operations} operations on {elements:,} elements"
+    return (
+        f"{operations} operation{'s' * (operations != 1)} on "
+        f"{elements:,} element{'s' * (elements != 1)}"
+    )
