@@ -25,6 +25,7 @@ from haloc.ffi.registration import (
     unregister_custom_call_target,
 )
 from haloc.flags import Flags
+from haloc.runtime import profiler
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.aval import ShapedArray
 from haloc.runtime.backend import CpuBackend, InterpreterBackend
@@ -146,12 +147,7 @@ __all__ = [
     "hlo_module_from_text",
     "make_cpu_client",
     "make_interpreter_client",
-    "register_custom_call_as_batch_partitionable",
-    "register_custom_call_handler",
-    "register_custom_call_partitioner",
-    "register_custom_call_target",
-    "register_custom_type",
-    "register_custom_type_id",
+    "profiler",
     "reorder_shards",
     "set_tracebacks_enabled",
     "unregister_custom_call_target",

@@ -24,6 +24,7 @@ from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device import Device
 from haloc.runtime.device_queues import DeviceQueues
 from haloc.runtime.executable import Executable
+from haloc.runtime.heap_profile import heap_profile
 from haloc.runtime.host_buffer import (
     HostBufferSemantics,
     copy_to_memory,
@@ -165,6 +166,12 @@ class Client:
     def live_executables(self) -> list[LoadedExecutable]:
         """Loaded executables that exist, newest first."""
         return self.executables.newest_first()
+
+    def heap_profile(self) -> bytes:
+        """What arrays and executables take, as a pprof `Profile`, not compressed: write it to a
+        file and give that to `pprof`. Where they were made is known as `set_tracebacks_enabled`
+        says."""
+        return heap_profile(self.live_arrays(), self.live_executables())
 
     def defragment(self) -> None:
         raise UnimplementedError("Defragmentation is not supported on this runtime.")
