@@ -328,6 +328,24 @@ def test_bounded_dynamic_shapes():
     assert str(parse_stablehlo(text).entry.root.shape) == "f32[<=4]{0}"
 
 
+def test_reshape_to_a_bounded_shape():
+    text = body(
+        """%0 = stablehlo.set_dimension_size %a, %n, dim = 0 : (tensor<4x2xf32>, tensor<i32>) ->
+          tensor<?x2xf32, #stablehlo.bounds<4, ?>>
+        %1 = stablehlo.add %n, %n : tensor<i32>
+        %2 = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+        %3 = stablehlo.dynamic_reshape %0, %2 : (tensor<?x2xf32, #stablehlo.bounds<4, ?>>,
+          tensor<1xi32>) -> tensor<?xf32, #stablehlo.bounds<8>>
+        return %3 : tensor<?xf32, #stablehlo.bounds<8>>""",
+        "%a: tensor<4x2xf32>, %n: tensor<i32>",
+        "tensor<?xf32, #stablehlo.bounds<8>>",
+    )
+    module = parse_stablehlo(text)
+    verify(module)
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_array_equal(interpreter.run(module, [x, np.int32(3)]), np.arange(6))
+
+
 def test_approximate_top_k_is_exact():
     x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
     for keep in (True, False):

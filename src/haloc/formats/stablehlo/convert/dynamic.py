@@ -1,4 +1,6 @@
-"""Ops with sizes given by operands: done where the result is static and the sizes are constants."""
+"""Ops with sizes given by operands: done where the result is static and the sizes are constants.
+
+A reshape may also have a bounded result."""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from haloc.formats.stablehlo.convert.context import Scope, converts, result_shap
 from haloc.formats.stablehlo.convert.contraction import convolution
 from haloc.formats.stablehlo.convert.shaping import broadcast_in_dim, gather
 from haloc.formats.stablehlo.mlir import MlirOp
+from haloc.ir.dtype import S32
 from haloc.ir.module import HloInstruction
-from haloc.ir.shape import Shape
+from haloc.ir.shape import UNBOUNDED, Shape
 from haloc.ops.table import OPS, Effect, Evaluator
 
 _DEPTH = 50
@@ -58,7 +61,26 @@ def static_shape(op: MlirOp) -> Shape:
 
 @converts("stablehlo.dynamic_reshape")
 def _dynamic_reshape(scope: Scope, op: MlirOp) -> HloInstruction:
-    return scope.add("reshape", static_shape(op), scope.operands(op, 2)[:1])
+    operand, wanted = scope.operands(op, 2)
+    shape = result_shape(op)
+    if shape.is_static or UNBOUNDED in shape.dims:
+        return scope.add("reshape", static_shape(op), (operand,))
+    if wanted.shape.dims != (shape.rank,):
+        reading.fail(op, f"the sizes are {wanted.shape.to_string(False)}, wanted {shape.rank}")
+    sizes = []
+    for size in _members(scope, wanted):
+        is_s32 = size.shape.dtype is S32
+        sizes.append(size if is_s32 else scope.add("convert", Shape(S32), (size,)))
+    return scope.add("dynamic-reshape", shape, (operand, *sizes))
+
+
+def _members(scope: Scope, vector: HloInstruction) -> list[HloInstruction]:
+    """The elements of a vector as scalars."""
+    scalar, members = Shape(vector.shape.dtype), []
+    for n in range(vector.shape.dims[0]):
+        one = scope.add("slice", scalar.with_dims((1,)), (vector,), slice=((n, n + 1, 1),))
+        members.append(scope.add("reshape", scalar, (one,)))
+    return members
 
 
 @converts("stablehlo.dynamic_broadcast_in_dim")
@@ -100,12 +122,7 @@ def _real_dynamic_slice(scope: Scope, op: MlirOp) -> HloInstruction:
         return scope.add("slice", shape, (operand,), slice=ranges)
     if any(s != 1 for s in steps):
         reading.unimplemented(op, "a start that is not constant goes with strides of 1 only")
-    starts_at = scope.operand(op, 1)
-    index = Shape(starts_at.shape.dtype)
-    indices = []
-    for dim in range(shape.rank):
-        one = scope.add("slice", index.with_dims((1,)), (starts_at,), slice=((dim, dim + 1, 1),))
-        indices.append(scope.add("reshape", index, (one,)))
+    indices = _members(scope, scope.operand(op, 1))
     return scope.add("dynamic-slice", shape, (operand, *indices), dynamic_slice_sizes=shape.dims)
 
 
