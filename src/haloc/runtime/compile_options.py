@@ -174,8 +174,6 @@ def check_supported(options: CompileOptions) -> None:
             f"num_partitions={build.num_partitions} but SPMD partitioning not enabled."
         )
     accepted = {
-        "num_replicas": 1,
-        "num_partitions": 1,
         "use_auto_spmd_partitioning": False,
         "exec_time_optimization_effort": 0.0,
         "memory_fitting_effort": 0.0,
