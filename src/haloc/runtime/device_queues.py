@@ -12,6 +12,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -30,7 +31,7 @@ _EXIT_S = 10.0
 
 class Task:
     """run() is called once, on some thread. pending ends when it has; it is told the error if
-    there is one. held: the memory that the task uses until then."""
+    there is one. held: lists of the blocks that the task uses until then: all its references."""
 
     __slots__ = ("ahead", "devices", "held", "pending", "run")
 
@@ -38,7 +39,7 @@ class Task:
         self,
         devices: Sequence[Device],
         run: Callable[[], None],
-        held: Sequence[Any],
+        held: Sequence[Sequence[Any]],
         pending: Pending,
     ):
         self.devices = devices
@@ -71,7 +72,7 @@ class DeviceQueues:
 
     def add(self, task: Task) -> None:
         """With the lock held."""
-        for block in task.held:
+        for block in chain.from_iterable(task.held):
             self._holds[id(block)] = self._holds.get(id(block), 0) + 1
         for device in task.devices:
             task.ahead += bool(device.queue)
@@ -103,7 +104,7 @@ class DeviceQueues:
         """Take a task off its queues, start the ones that may run now, but for one, the answer."""
         ready = []
         with self.lock:
-            for block in task.held:
+            for block in chain.from_iterable(task.held):
                 count = self._holds[id(block)] - 1
                 if count:
                     self._holds[id(block)] = count

@@ -60,8 +60,7 @@ class Launcher:
             waits = not self.is_inline or not self.queues.are_idle(self.devices)
             pending = Pending() if waits or execution.after else None
             if pending is not None:
-                held = [b for blocks in execution.blocks() for b in blocks]
-                self.queues.add(Task(self.devices, execution.run, held, pending))
+                self.queues.add(Task(self.devices, execution.run, execution.held(), pending))
         if pending is None:
             execution.run()
         arrays = [
@@ -106,7 +105,9 @@ class Launcher:
         if isinstance(block, Block) and others <= 0:
             return block
         copy = self.pool.allocate(size_bytes)
-        execution.copies.append((copy, block, size_bytes))
+        execution.copy_sources.append(block)
+        execution.copy_targets.append(copy)
+        execution.copy_bytes.append(size_bytes)
         return copy
 
     def _refuse_second_use(self, arguments: Sequence[SingleDeviceArray], number: int) -> None:
@@ -133,21 +134,21 @@ class _Execution:
         self.launcher = launcher
         self.arguments: list[list[AnyBlock]] = []
         self.results: list[list[AnyBlock]] = []
-        self.copies: list[tuple[Block, AnyBlock, int]] = []
+        self.copy_sources: list[AnyBlock] = []
+        self.copy_targets: list[AnyBlock] = []
+        self.copy_bytes: list[int] = []
         self.after: list[Pending] = []
 
-    def blocks(self) -> list[list[AnyBlock]]:
-        """Every reference to a block that this object has, once."""
-        sources = [source for _, source, _ in self.copies]
-        copies = [copy for copy, _, _ in self.copies]
-        return [*self.arguments, *self.results, sources, copies]
+    def held(self) -> list[list[AnyBlock]]:
+        """The lists in which this object refers to blocks."""
+        return [*self.arguments, *self.results, self.copy_sources, self.copy_targets]
 
     def run(self) -> None:
         """Wait, copy, run. Raises the failure of what it waited for, or the program's."""
         for pending in self.after:
             pending.wait()
-        for copy, source, size_bytes in self.copies:
-            ctypes.memmove(copy.pointer, source.pointer, size_bytes)
+        for target, source, size in zip(self.copy_targets, self.copy_sources, self.copy_bytes):
+            ctypes.memmove(target.pointer, source.pointer, size)
         launcher = self.launcher
         program, run_id = launcher.program, next_run_id()
         arenas = [launcher.pool.allocate(program.arena_bytes) for _ in self.arguments]
