@@ -1,12 +1,22 @@
-"""StableHLO: the readers of its text and bytecode, and the way to HLO."""
+"""StableHLO: text and bytecode, read and written; to HLO and from it."""
 
 from __future__ import annotations
 
+from haloc.formats.stablehlo.bytecode import parse_bytecode
 from haloc.formats.stablehlo.convert import to_hlo
+from haloc.formats.stablehlo.export import from_hlo
 from haloc.formats.stablehlo.text import parse_mlir
+from haloc.formats.stablehlo.text.printer import print_mlir
 from haloc.ir.module import HloModule
 
-__all__ = ["parse_mlir", "parse_stablehlo", "to_hlo"]
+__all__ = [
+    "from_hlo",
+    "parse_bytecode",
+    "parse_mlir",
+    "parse_stablehlo",
+    "print_mlir",
+    "to_hlo",
+]
 
 
 def parse_stablehlo(text: str, filename: str = "<string>") -> HloModule:

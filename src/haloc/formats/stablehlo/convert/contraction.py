@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from haloc.formats.stablehlo.convert import reading
@@ -44,21 +45,21 @@ def algorithm(op: MlirOp) -> dict[str, Any]:
     value = op.attributes.get("algorithm")
     if not isinstance(value, Struct):
         return {}
-    fields: dict[str, Any] = value.fields
+    given: dict[str, Any] = value.fields
     types = [
         t.name if isinstance(t, Scalar) else str(t)
         for t in (
-            fields.get(f"{k}_type", "") for k in ("lhs_precision", "rhs_precision", "accumulation")
+            given.get(f"{k}_type", "") for k in ("lhs_precision", "rhs_precision", "accumulation")
         )
     ]
-    count = fields.get("num_primitive_operations", 1)
+    count = given.get("num_primitive_operations", 1)
     if types[0].startswith("f8") and types[1].startswith("f8") and types[2] == "f32":
-        fast = "_fast_accum" if fields.get("allow_imprecise_accumulation") else ""
+        fast = "_fast_accum" if given.get("allow_imprecise_accumulation") else ""
         return {"algorithm": f"dot_any_f8_any_f8_f32{fast}"}
     word = ALGORITHMS.get((types[0], types[1], types[2], count))
     if word is None:
-        given = " x ".join(types[:2])
-        reading.unimplemented(op, f"no HLO algorithm for {given} -> {types[2]}, {count} operations")
+        pair = " x ".join(types[:2])
+        reading.unimplemented(op, f"no HLO algorithm for {pair} -> {types[2]}, {count} operations")
     return {"algorithm": word}
 
 
@@ -68,12 +69,16 @@ def _dot_general(scope: Scope, op: MlirOp) -> HloInstruction:
     return dot(scope, op, scope.operands(op, 2), dot_dims(numbers), precision(op) | algorithm(op))
 
 
+DOT_FIELDS = {
+    f"{side}_{long}_dimensions": f"{side}_{short}_dims"
+    for short, long in (("batch", "batching"), ("contracting", "contracting"))
+    for side in ("lhs", "rhs")
+}
+"""StableHLO's names of a dot's dimensions, and HLO's."""
+
+
 def dot_dims(numbers: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    return {
-        f"{side}_{short}_dims": tuple(numbers.get(f"{side}_{long}_dimensions", ()))
-        for short, long in (("batch", "batching"), ("contracting", "contracting"))
-        for side in ("lhs", "rhs")
-    }
+    return {hlo: tuple(numbers.get(name, ())) for name, hlo in DOT_FIELDS.items()}
 
 
 def dot(
@@ -224,18 +229,19 @@ def convolution(
     return scope.add("convolution", result_shape(op), operands, **attrs, **precision(op))
 
 
+CONV_FIELDS = {
+    f.name + ("_dimensions" if f.name.endswith("spatial") else "_dimension"): f.name
+    for f in fields(ConvDims)
+}
+"""StableHLO's names of a convolution's dimensions, and HLO's."""
+
+
 def _conv_dims(op: MlirOp, numbers: dict[str, Any]) -> ConvDims:
+    values = {}
     try:
-        return ConvDims(
-            numbers["input_batch_dimension"],
-            numbers["input_feature_dimension"],
-            tuple(numbers.get("input_spatial_dimensions", ())),
-            numbers["kernel_input_feature_dimension"],
-            numbers["kernel_output_feature_dimension"],
-            tuple(numbers.get("kernel_spatial_dimensions", ())),
-            numbers["output_batch_dimension"],
-            numbers["output_feature_dimension"],
-            tuple(numbers.get("output_spatial_dimensions", ())),
-        )
+        for name, hlo in CONV_FIELDS.items():
+            is_list = hlo.endswith("spatial")
+            values[hlo] = tuple(numbers.get(name, ())) if is_list else numbers[name]
     except KeyError as missing:
         return reading.fail(op, f"dimension_numbers lack {missing.args[0]}")
+    return ConvDims(**values)

@@ -161,7 +161,10 @@ def _frontend(
     program: Program, arguments: list[dict[str, Attribute]], results: list[dict[str, Attribute]]
 ) -> dict[str, str]:
     """Meshes, layout modes and memory kinds: what HLO has no field for."""
+    given = program.source.attributes.get("mhlo.frontend_attributes")
     found: dict[str, str] = {}
+    if isinstance(given, dict):
+        found = {k: v for k, v in given.items() if isinstance(v, str)}
     if program.meshes:
         meshes = [f"{k} = #sdy.mesh{mesh_text(m)}" for k, m in program.meshes.items()]
         found["xla.sdy.meshes"] = "{" + ", ".join(meshes) + "}"

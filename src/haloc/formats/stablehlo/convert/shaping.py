@@ -74,14 +74,14 @@ def _pad(scope: Scope, op: MlirOp) -> HloInstruction:
     return scope.add("pad", result_shape(op), scope.operands(op, 2), padding=padding)
 
 
-_GATHER_DIMS = (
+GATHER_DIMS = (
     "offset_dims",
     "collapsed_slice_dims",
     "start_index_map",
     "operand_batching_dims",
     "start_indices_batching_dims",
 )
-_SCATTER_DIMS = (
+SCATTER_DIMS = (
     "update_window_dims",
     "inserted_window_dims",
     "scatter_dims_to_operand_dims",
@@ -100,7 +100,7 @@ def gather(
 ) -> HloInstruction:
     numbers = reading.struct(op, "dimension_numbers", "gather")
     made = scope.add("gather", result_shape(op), operands, slice_sizes=sizes)
-    made.attrs |= {name: tuple(numbers.get(name, ())) for name in _GATHER_DIMS}
+    made.attrs |= {name: tuple(numbers.get(name, ())) for name in GATHER_DIMS}
     made.attrs["index_vector_dim"] = numbers.get("index_vector_dim", 0)
     if reading.flag(op, "indices_are_sorted"):
         made.attrs["indices_are_sorted"] = True
@@ -114,7 +114,7 @@ def _scatter(scope: Scope, op: MlirOp) -> None:
     shapes = [result_shape(op, i) for i in range(len(op.results))]
     shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
     made = scope.add("scatter", shape, scope.operands(op), to_apply=region)
-    made.attrs |= {name: tuple(numbers.get(name, ())) for name in _SCATTER_DIMS}
+    made.attrs |= {name: tuple(numbers.get(name, ())) for name in SCATTER_DIMS}
     made.attrs["index_vector_dim"] = numbers.get("index_vector_dim", 0)
     for name in ("indices_are_sorted", "unique_indices"):
         if reading.flag(op, name):

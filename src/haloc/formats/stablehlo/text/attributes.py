@@ -115,6 +115,15 @@ def parse_dictionary(cursor: MlirCursor) -> dict[str, Attribute]:
     return found
 
 
+def read_dictionary(text: str, filename: str = "<attributes>") -> dict[str, Attribute]:
+    """A dictionary written by itself, `{uplo = 76 : ui8}`. HloParseError for any other text."""
+    cursor = AttributeCursor(text, filename)
+    found = parse_dictionary(cursor)
+    if cursor.skip() < len(cursor.text):
+        cursor.expected("the end of the dictionary")
+    return found
+
+
 def _number(cursor: MlirCursor) -> Attribute:
     start = cursor.pos
     found = cursor.match(_NUMBER)

@@ -1,0 +1,201 @@
+"""HLO to StableHLO and back: jaxlib's parser takes the text, and both ways mean the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
+
+import jax
+from haloc import interpreter
+from haloc.errors import UnimplementedError
+from haloc.formats.hlo_text import parse_module
+from haloc.formats.stablehlo import from_hlo, parse_mlir, parse_stablehlo, print_mlir
+from haloc.verifier import verify
+from tests.conformance.arguments import argument
+from tests.conformance.compare import hlo_of
+from tests.conformance.small import PROGRAMS
+from tests.formats.stablehlo.ops import LINES, module_of
+from tests.fuzz.generate import random_arguments, random_module
+
+
+def jaxlib_text(text: str) -> str:
+    """The module as jaxlib prints it, verified."""
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        module.operation.verify()
+        return str(module)
+
+
+def assert_same(got: np.ndarray, wanted: np.ndarray) -> None:
+    """NumPy does not know the NaN of narrow floats."""
+    assert got.dtype == wanted.dtype
+    if wanted.dtype.kind == "V":
+        got, wanted = got.astype(np.float32), wanted.astype(np.float32)
+    np.testing.assert_array_equal(got, wanted)
+
+
+def check(text: str, arguments: list[np.ndarray]) -> str:
+    """Export, read back: the same values. Gives the text."""
+    module = parse_module(text)
+    written = print_mlir(from_hlo(module))
+    assert print_mlir(parse_mlir(written)) == written
+    jaxlib_text(written)
+    back = parse_stablehlo(written)
+    verify(back)
+    wanted, got = (interpreter.run(m, arguments) for m in (module, back))
+    for w, g in zip(jax.tree.leaves(wanted), jax.tree.leaves(got), strict=True):
+        assert_same(g, w)
+    return written
+
+
+_SAMPLE = PROGRAMS[::12]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "specs"),
+    [
+        *_SAMPLE,
+        *(pytest.param(*p, marks=pytest.mark.nightly) for p in PROGRAMS if p not in _SAMPLE),
+    ],
+    ids=[p[0] for p in [*_SAMPLE, *(p for p in PROGRAMS if p not in _SAMPLE)]],
+)
+def test_programs(name, function, specs):
+    rng = np.random.default_rng(0)
+    arguments = [argument(s, rng) for s in specs]
+    check(hlo_of(function, arguments), [np.asarray(a) for a in jax.tree.leaves(arguments)])
+
+
+@pytest.mark.parametrize("line", LINES, ids=[line[:40] for line in LINES])
+def test_every_op_prints_as_in_jaxlib(line):
+    source = module_of(line)
+    written = print_mlir(parse_mlir(source))
+    if "tensor<0xf32>" in source:
+        return  # a splat of no elements: its value is not kept
+    assert jaxlib_text(written) == jaxlib_text(source)
+
+
+def test_a_tuple_of_one_stays_a_tuple():
+    written = check("ENTRY e { x = f32[2] parameter(0)  ROOT t = (f32[2]) tuple(x) }", [_ones(2)])
+    assert "-> tuple<tensor<2xf32>>" in written
+
+
+def test_nested_tuples():
+    check(
+        """ENTRY e {
+          x = f32[2] parameter(0)
+          t = (f32[2], (f32[2], f32[2])) tuple(x, t2)
+        }""".replace("t = ", "t2 = (f32[2], f32[2]) tuple(x, x)\n ROOT t = "),
+        [_ones(2)],
+    )
+
+
+def _ones(*dims: int) -> np.ndarray:
+    return np.ones(dims, np.float32)
+
+
+def test_tuple_parameters_are_tuples():
+    text = """ENTRY e {
+      p = (f32[2], s32[]) parameter(0)
+      ROOT x = f32[2] get-tuple-element(p), index=0
+    }"""
+    written = print_mlir(from_hlo(parse_module(text)))
+    assert "%arg0: tuple<tensor<2xf32>, tensor<i32>>" in written
+    jaxlib_text(written)
+    assert parse_stablehlo(written).entry.parameters[0].shape.is_tuple
+
+
+def test_header_and_annotations():
+    text = """
+    HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) },
+      entry_computation_layout={(f32[2,3]{0,1}, f32[4]{0})->(f32[2,3]{1,0}, f32[4]{0})},
+      num_partitions=2, frontend_attributes={key="a \\"b\\""}
+
+    ENTRY e {
+      x = f32[2,3] parameter(0), sharding={devices=[2,1]<=[2]}
+      y = f32[4] parameter(1), frontend_attributes={f="1"}
+      ROOT t = (f32[2,3], f32[4]) tuple(x, y), sharding={{replicated}, {devices=[2]<=[2]}}
+    }"""
+    written = print_mlir(from_hlo(parse_module(text)))
+    assert jaxlib_text(written) == written
+    for part in (
+        "mhlo.num_partitions = 2 : i32",
+        'mhlo.sharding = "{devices=[2,1]<=[2]}", tf.aliasing_output = 0 : i32',
+        'mhlo.layout_mode = "{0,1}"',
+        "jax.buffer_donor = true",
+        'mhlo.sharding = "{devices=[2]<=[2]}"',
+        'mhlo.frontend_attributes = {key = "a \\22b\\22"}',
+    ):
+        assert part in written, part
+    header = parse_stablehlo(written).header
+    assert header["input_output_alias"] == (((0,), 0, (), "may-alias"),)
+    assert header["buffer_donor"] == ((1, ()),)
+    assert header["num_partitions"] == 2
+    assert header["frontend_attributes"]["key"] == 'a "b"'
+
+
+def test_custom_call():
+    text = """ENTRY e {
+      x = f32[4,4] parameter(0)
+      ROOT c = (f32[4,4]{0,1}, s32[]) custom-call(x), custom_call_target="f",
+        operand_layout_constraints={f32[4,4]{0,1}}, custom_call_has_side_effect=true,
+        output_to_operand_aliasing={{0}: (0, {})}, api_version=API_VERSION_TYPED_FFI,
+        backend_config={a = 76 : ui8, b = [1, 2], c = "x\\\\y"}
+    }"""
+    module = parse_module(text)
+    written = print_mlir(from_hlo(module))
+    jaxlib_text(written)
+    (before,), (after,) = (list(m.instructions("custom-call")) for m in (
+        module, parse_stablehlo(written)))  # fmt: skip
+    assert after.attrs == before.attrs
+    assert after.shape == before.shape
+    assert after.backend_config == before.backend_config
+
+
+def test_locations():
+    text = """ENTRY e {
+      x = f32[2] parameter(0)
+      ROOT y = f32[2] tanh(x), metadata={op_name="jit(f)/tanh" source_file="a.py" source_line=7}
+    }"""
+    made = from_hlo(parse_module(text))
+    assert "loc(" not in print_mlir(made)
+    written = print_mlir(made, locations=True)
+    jaxlib_text(written)
+    root = parse_stablehlo(written).entry.root
+    assert (root.metadata["op_name"], root.metadata["source_line"]) == ("jit(f)/tanh", 7)
+
+
+def test_what_stablehlo_lacks_is_named():
+    text = "ENTRY e { ROOT r = u64[2] rng-get-and-update-state(), delta=1 }"
+    with pytest.raises(UnimplementedError, match="rng-get-and-update-state: StableHLO has no op"):
+        from_hlo(parse_module(text))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_modules(seed):
+    _random(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_more_random_modules(seed):
+    _random(seed)
+
+
+def _random(seed: int) -> None:
+    """Read back it means the same; written again it is the same: nothing is lost on the way."""
+    module = random_module(seed)
+    if any(module.instructions("stochastic-convert")):
+        with pytest.raises(UnimplementedError, match="StableHLO has no op"):
+            from_hlo(module)
+        return
+    written = print_mlir(from_hlo(module))
+    back = parse_stablehlo(written)
+    verify(back)
+    arguments = random_arguments(module, seed)
+    wanted, got = (interpreter.run(m, arguments) for m in (module, back))
+    for w, g in zip(jax.tree.leaves(wanted), jax.tree.leaves(got), strict=True):
+        assert_same(g, w)
+    again = print_mlir(from_hlo(back))
+    assert print_mlir(from_hlo(parse_stablehlo(again))) == again
