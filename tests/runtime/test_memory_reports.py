@@ -74,6 +74,7 @@ class TestHeapProfile:
         (sample,) = samples(client)
         size_bytes = executable.size_of_generated_code_in_bytes()
         assert (sample["kind"], sample["value"]) == ("executable", [1, size_bytes])
+        assert sample["where"][0][0] == "test_executables"
 
     def test_where_arrays_were_made(self, tracebacks: None) -> None:
         client = make_interpreter_client()

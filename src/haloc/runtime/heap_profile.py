@@ -33,7 +33,7 @@ def heap_profile(arrays: Iterable[ArrayImpl], executables: Iterable[LoadedExecut
     programs: Counter[_Key] = Counter()
     for executable in executables:
         size_bytes = executable.size_of_generated_code_in_bytes()
-        programs[getattr(executable, "traceback", None), size_bytes, ""] += 1
+        programs[executable.traceback, size_bytes, ""] += 1
     profile.add("buffer", buffers)
     profile.add("executable", programs)
     return profile.serialized()

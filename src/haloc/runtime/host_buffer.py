@@ -44,7 +44,9 @@ def host_array(value: Any) -> np.ndarray:
     Python's int, float and complex become s64, f64 and c128. TypeError for None;
     InvalidArgumentError for lists, strings and other types, and for dtypes that HLO has not.
     """
-    if isinstance(value, np.ndarray | np.generic):
+    if type(value) is np.ndarray and value.dtype.isnative:
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value)
         if isinstance(value, np.ma.MaskedArray):
             raise InvalidArgumentError("Not supported: a masked array; fill it first (.filled())")

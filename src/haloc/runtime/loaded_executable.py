@@ -18,6 +18,7 @@ from haloc.runtime.launch import Launcher
 from haloc.runtime.pending import Pending
 from haloc.runtime.results import ExecuteResults, ShardedToken
 from haloc.runtime.single_device_array import SingleDeviceArray
+from haloc.runtime.traceback import Traceback
 from haloc.runtime.tracing import trace_leaves
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class LoadedExecutable(Executable):
         self._host_callbacks = host_callbacks
         self._launcher = self._launcher_on(self._devices)
         self._kept_alive: list[object] = []
+        self.traceback = Traceback.get_traceback()
+        """Where it was compiled; None when tracebacks are disabled."""
         # For the hot path: one participant, no donation, short.
         device, program = self._devices[0], self._program
         self._is_simple = (

@@ -85,11 +85,13 @@ def batched_device_put(
             _check_part(value, dtype, part)
             shards.append(copy_to_memory(value, memory, share=not force_copy))
             continue
-        is_number = isinstance(value, bool | int | float | complex)
-        array = np.asarray(value, dtype) if is_number else host_array(value)
+        array = np.asarray(value, dtype) if type(value) in _NUMBERS else host_array(value)
         _check_part(array, dtype, part)
         shards.append(put_in_memory(array, memory, share=share))
     return assembled(aval, sharding, shards, committed)
+
+
+_NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _memory(device: Device, sharding: Any) -> Any:

@@ -73,8 +73,17 @@ class Sharding:
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of each device's part. ValueError where a dimension does not divide evenly."""
-        hlo = self._to_xla_hlo_sharding(len(global_shape))
-        return shard_dims(hlo.ir, global_shape, self)
+        dims = tuple(global_shape)
+        found = self._shard_shapes.get(dims)
+        if found is None:
+            hlo = self._to_xla_hlo_sharding(len(dims))
+            found = self._shard_shapes[dims] = shard_dims(hlo.ir, dims, self)
+        return found
+
+    @cached_property
+    def _shard_shapes(self) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """Answers given: few shardings are asked about many shapes, and many times about each."""
+        return {}
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Any]:
         """{device: its part, as an index into the whole array}, in the order of the devices."""
