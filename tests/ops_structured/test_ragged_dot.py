@@ -182,3 +182,38 @@ def test_scan(reverse):
         verify(parse_module(text.replace("{DIM}", "{1}")))
     text = text.replace("[2,5]", "[5,2]").replace("{DIM}", "{0}")
     check(text, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("entry", "result"),
+    [
+        (
+            """  a = f32[0,2] parameter(0)
+  i = f32[2] parameter(1)
+  w = (f32[0,2], f32[2]) scan(a, i), dimensions={0}, num_carries=1, to_apply=sum
+  ROOT r = f32[2] get-tuple-element(w), index=1""",
+            np.ones(2, np.float32),
+        ),
+        (
+            """  a = f32[3,2] parameter(0)
+  b = f32[0,2,5] parameter(1)
+  g = s32[0] constant({})
+  ROOT d = f32[3,5] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+    lhs_ragged_dims={0}, rhs_group_dims={0}""",
+            np.zeros((3, 5), np.float32),
+        ),
+    ],
+)
+def test_no_steps(entry, result):
+    step = """
+sum {
+  x = f32[2] parameter(0)
+  c = f32[2] parameter(1)
+  s = f32[2] add(x, c)
+  ROOT t = (f32[2], f32[2]) tuple(s, s)
+}
+"""
+    text = module(entry, step)
+    parameters = parse_module(text).entry.parameters
+    for given in run(text, [np.ones(p.shape.dims, np.float32) for p in parameters]):
+        np.testing.assert_array_equal(given, result)

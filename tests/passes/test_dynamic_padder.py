@@ -211,6 +211,17 @@ def test_as_in_jaxlib(case):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+def test_what_a_size_has_no_part_in_needs_no_rule():
+    entry = """
+  r = f32[3] reduce(s, z), dimensions={0}, to_apply=add
+  q = f32[1,3] reshape(r)
+  t = f32[3,3] dot(q, q), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  ROOT c = f32[3,3] cholesky(t)"""
+    module = parse_module(f"HloModule m\n{REGIONS}\nENTRY e {{{HEAD}{entry}\n}}\n")
+    run_pipeline(module)
+    assert any(i.opcode == "cholesky" for i in module.instructions())
+
+
 LOOP = """HloModule m
 condition { p = (s32[], f32[<=8]) parameter(0)
   i = s32[] get-tuple-element(p), index=0

@@ -126,13 +126,25 @@ def _set_dimension_size(instruction: HloInstruction, values: list[Value], _: Eva
 
 
 def _example_set_dimension_size(graph: ExampleGraph) -> HloInstruction:
-    """A sum over what is left: sizes end inside the example, so that others take its result."""
+    """A few ops on what is left, and its sum: sizes end inside the example, so that others take
+    its result."""
     dtype, dims = graph.pick([dt.F32, dt.S32]), graph.dims(low=1)
     dim = int(graph.rng.integers(len(dims)))
     size = graph.constant(int(graph.rng.integers(dims[dim] + 1)), dt.S32)
-    flags = tuple(d == dim for d in range(len(dims)))
-    cut = Shape(dtype, dims, None, flags)
-    x = graph.add("set-dimension-size", cut, [graph.operand(dtype, dims), size], dimensions=dim)
+    shape = Shape(dtype, dims, None, tuple(d == dim for d in range(len(dims))))
+    x = graph.add("set-dimension-size", shape, [graph.operand(dtype, dims), size], dimensions=dim)
+    for opcode in graph.rng.permutation(["negate", "reverse", "concatenate", "transpose"])[:2]:
+        if opcode == "concatenate":
+            doubled = (*dims[:dim], 2 * dims[dim], *dims[dim + 1 :])
+            dims, shape = doubled, Shape(dtype, doubled, None, shape.dynamic)
+            x = graph.add("concatenate", shape, (x, x), dimensions=dim)
+        elif opcode == "transpose":
+            order = tuple(reversed(range(len(dims))))
+            dims, shape, dim = dims[::-1], shape.keep(order), len(dims) - 1 - dim
+            x = graph.add("transpose", shape, (x,), dimensions=order)
+        else:
+            attrs = {"dimensions": (dim,)} if opcode == "reverse" else {}
+            x = graph.add(str(opcode), shape, (x,), **attrs)
     kept = (*dims[:dim], *dims[dim + 1 :])
     zero, region = graph.constant(0, dtype), graph.binary_region("add", dtype)
     return graph.add("reduce", Shape(dtype, kept), (x, zero), dimensions=(dim,), to_apply=region)

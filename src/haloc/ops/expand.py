@@ -122,7 +122,9 @@ class Beside:
         step: Callable[[Beside, HloInstruction, list[HloInstruction]], list[HloInstruction]],
     ) -> list[HloInstruction]:
         """`state` after `count` steps. step(inside, i, state) gives the state after step i, an
-        s32[], in instructions added to the loop's body by `inside`."""
+        s32[], in instructions added to the loop's body by `inside`, which may take i < count."""
+        if not count:
+            return list(state)
         counter, pred = Shape(S32), Shape(PRED)
         start = self.tuple(self.constant(0, S32), *state)
 

@@ -62,7 +62,7 @@ class _Padder:
 
     def run(self) -> None:
         for x in self.computation.instructions:
-            if _is_dynamic(x) or any(o in self.known for o in x.operands):
+            if _is_dynamic(x) or not all(self._shape(o).is_static for o in x.operands):
                 new, sizes = self._padded(x)
                 self.known[new] = (x.shape, sizes)
                 x.replace_uses_with(new)
