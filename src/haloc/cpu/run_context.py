@@ -30,7 +30,8 @@ class RunContext(ctypes.Structure):
     (`haloc.cpu.collective.gang`); 0 for a participant of its own. self_id: this object, for calls
     back into Python. failed_at: number of the site of the collective that failed, or -1.
     error: the exception behind a failure, if there is one: the first that `fail` was given.
-    host: what the executable hands to the host callbacks of the run.
+    host: what the executable hands to the host callbacks of the run. participant: the run as ops
+    see it that native code leaves to Python; made by the first of them.
     """
 
     _fields_ = (
@@ -44,6 +45,7 @@ class RunContext(ctypes.Structure):
 
     error: BaseException | None
     host: Any
+    participant: Any
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class RunContext(ctypes.Structure):
         self.pointer = ctypes.addressof(self)
         self.error = None
         self.host = host
+        self.participant = None
 
     @staticmethod
     def at(pointer: int) -> RunContext:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -141,7 +141,7 @@ def _site_of(instruction: HloInstruction) -> Site:
 def evaluate(instruction: HloInstruction, operands: Sequence[Value], context: Evaluator) -> Value:
     """A custom-call to a registered target, on values."""
     site = _site_of(instruction)
-    leaves = [_laid_out(v, s) for v, s in zip(_flat(operands), site.operands, strict=True)]
+    leaves = [_laid_out(v, s) for v, s in zip(flat(operands), site.operands, strict=True)]
     results: list[np.ndarray | None] = []
     for number, shape in enumerate(site.results):
         if not shape.is_array:
@@ -160,7 +160,7 @@ def evaluate(instruction: HloInstruction, operands: Sequence[Value], context: Ev
         _run_stages(site, stages, leaves, results, run)
     else:
         _call_untyped(site, leaves, results)
-    return _nested(instruction.shape, iter(results))
+    return nested(instruction.shape, iter(results))
 
 
 _runs: weakref.WeakKeyDictionary[Evaluator, RunContext] = weakref.WeakKeyDictionary()
@@ -181,17 +181,19 @@ def _laid_out(value: np.ndarray | None, shape: Shape) -> np.ndarray | None:
     return np.asarray(value.transpose(order), order="C").transpose(np.argsort(order))
 
 
-def _flat(values: Sequence[Value]) -> list[np.ndarray | None]:
-    flat: list[np.ndarray | None] = []
+def flat(values: Sequence[Value]) -> list[np.ndarray | None]:
+    """The leaves of values, depth first."""
+    leaves: list[np.ndarray | None] = []
     for value in values:
-        flat += _flat(value) if isinstance(value, tuple) else [value]
-    return flat
+        leaves += flat(value) if isinstance(value, tuple) else [value]
+    return leaves
 
 
-def _nested(shape: Shape, leaves: Any) -> Value:
+def nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
+    """A value of `shape` made of its leaves."""
     if shape.is_tuple:
-        return tuple(_nested(e, leaves) for e in shape.elements)
-    return next(leaves)  # type: ignore[no-any-return]
+        return tuple(nested(e, leaves) for e in shape.elements)
+    return next(leaves)
 
 
 def _read_only(arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:

@@ -11,6 +11,7 @@ from haloc.cpu.run_context import RunContext
 from haloc.errors import InvalidArgumentError
 from haloc.ffi import call_site
 from haloc.ffi.python_targets import store
+from haloc.ffi.send_recv import SendRecvCallback
 from haloc.ffi.sites import Site
 from haloc.ffi.targets import Abi, Target
 from haloc.interpreter import HostTransfers
@@ -36,12 +37,18 @@ class Host(HostTransfers):
 
     def __init__(
         self,
-        callbacks: Sequence[Callable[..., Any]] = (),
+        callbacks: Sequence[Callable[..., Any] | SendRecvCallback] = (),
         device_ordinals: Sequence[int] = (0,),
         num_partitions: int = 1,
         transfers: HostTransfers | None = None,
     ):
         self.callbacks = callbacks
+        self._of_send = {
+            channel: callback
+            for callback in callbacks
+            if isinstance(callback, SendRecvCallback)
+            for channel in callback.send_channels
+        }
         self.device_ordinals = device_ordinals
         self.num_partitions = num_partitions
         self.user_data: dict[int, int] = {}
@@ -56,7 +63,13 @@ class Host(HostTransfers):
         return run.replica_id * self.num_partitions + run.partition_id
 
     def put(self, way: Way, value: Value, participant: int = 0, channel_id: int = 0) -> None:
-        self._transfers.put(way, value, self.device_ordinals[participant], channel_id)
+        callback = self._of_send.get(channel_id) if way is Way.TO_HOST else None
+        if callback is None:
+            self._transfers.put(way, value, self.device_ordinals[participant], channel_id)
+            return
+        results = callback.sent(participant, channel_id, value)
+        for channel, result in (results or {}).items():
+            self._transfers.put(Way.TO_DEVICE, result, self.device_ordinals[participant], channel)
 
     def take(self, way: Way, participant: int = 0, channel_id: int = 0) -> Value:
         return self._transfers.take(way, self.device_ordinals[participant], channel_id)
@@ -84,7 +97,10 @@ def _call(
             f"{site.where} is to host callback {index}, but the executable has {len(callbacks)} "
             "host_callbacks"
         )
-    returned = callbacks[index](*operands)
+    callback = callbacks[index]
+    if isinstance(callback, SendRecvCallback):
+        raise InvalidArgumentError(f"{site.where} is to {index}, a callback for send and recv")
+    returned = callback(*operands)
     if not isinstance(returned, tuple | list):
         raise InvalidArgumentError(
             f"host callback {index} returned {type(returned).__name__}; wanted a tuple of "
@@ -100,7 +116,7 @@ for _name in CALLBACK_TARGETS:
 def check_host_callbacks(callbacks: Sequence[Any]) -> None:
     """TypeError unless all can be called."""
     for number, callback in enumerate(callbacks):
-        if not callable(callback):
+        if not callable(callback) and not isinstance(callback, SendRecvCallback):
             raise TypeError(
                 f"host_callbacks[{number}] is a {type(callback).__name__}; wanted a callable"
             )

@@ -76,9 +76,14 @@ class Site:
     """
 
     def __init__(self, instruction: HloInstruction, target: Target, callback: int):
-        self.where = f"custom-call {instruction.name} to {target.name}"
+        is_call = instruction.opcode == "custom-call"
+        self.where = f"{instruction.opcode} {instruction.name}"
+        if is_call:
+            self.where += f" to {target.name}"
         self.target = target
-        self.api_version: str = attr(instruction, "api_version")
+        # A call's would keep the interpreter's module alive for good.
+        self.instruction = None if is_call else instruction
+        self.api_version: str = instruction.attrs.get("api_version", "")
         self.opaque = instruction.backend_config.encode("utf-8", "surrogateescape")
         self.operands = operand_leaves(instruction)
         self.results = instruction.shape.leaves()
@@ -126,7 +131,7 @@ def symbol(instruction: HloInstruction) -> str:
 
 def operand_leaves(instruction: HloInstruction) -> list[Shape]:
     """The leaf shapes of the operands, with the layouts that the call wants."""
-    wanted = attr(instruction, "operand_layout_constraints")
+    wanted = instruction.attrs.get("operand_layout_constraints")
     shapes = wanted or [o.shape.with_default_layout() for o in instruction.operands]
     return [leaf for shape in shapes for leaf in shape.leaves()]
 
@@ -137,7 +142,7 @@ def aliases(instruction: HloInstruction) -> dict[int, int]:
     for operand in instruction.operands:
         starts.append(starts[-1] + len(operand.shape.leaves()))
     found = {}
-    for output, number, index in attr(instruction, "output_to_operand_aliasing"):
+    for output, number, index in instruction.attrs.get("output_to_operand_aliasing", ()):
         target, count = _leaves_at(instruction.shape, output)
         source, _ = _leaves_at(instruction.operands[number].shape, index)
         found.update({target + k: starts[number] + source + k for k in range(count)})
@@ -153,8 +158,16 @@ def _leaves_at(shape: Shape, index: tuple[int, ...]) -> tuple[int, int]:
     return first, len(shape.leaves())
 
 
+TRANSFERS: dict[str, Target] = {}
+"""Ops that native code has done in Python, as if they were custom-calls: by opcode."""
+
+
 def registered_target(instruction: HloInstruction) -> Target | None:
-    """The registered target that a custom-call names, if there is one."""
+    """The registered target that a custom-call names, if there is one; that of a transfer to or
+    from the host."""
+    if instruction.opcode in TRANSFERS:
+        is_of_host = "feed" in instruction.opcode or instruction.attrs.get("is_host_transfer")
+        return TRANSFERS[instruction.opcode] if is_of_host else None
     if instruction.opcode != "custom-call":
         return None
     return find(attr(instruction, "custom_call_target"), attr(instruction, "api_version"))

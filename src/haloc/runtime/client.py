@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ffi.host import check_host_callbacks
+from haloc.ffi.send_recv import SendRecvCallback
 from haloc.flags import Flags, OnProgress, no_progress
+from haloc.interpreter import HostTransfers
 from haloc.ir.dtype import dtype_from_numpy
 from haloc.ir.shape import default_layout
 from haloc.runtime.array import ArrayImpl
@@ -36,7 +38,7 @@ from haloc.runtime.live import LiveObjects
 from haloc.runtime.loaded_executable import LoadedExecutable
 from haloc.runtime.memory_pool import MemoryPool
 from haloc.runtime.single_device_array import SingleDeviceArray
-from haloc.runtime.xla_shape import PjRtLayout
+from haloc.runtime.xla_shape import PjRtLayout, XlaShape
 from haloc.version import VERSION
 
 _ZERO_COPY = HostBufferSemantics.ZERO_COPY
@@ -63,6 +65,8 @@ class Client:
         self.pool = MemoryPool(flags.pool_bytes)
         self.is_asynchronous = asynchronous
         self.queues = DeviceQueues()
+        timeout_s = float(flags.xla_cpu_collective_call_terminate_timeout_seconds)
+        self.transfers = HostTransfers(timeout_s)
         self.arrays: LiveObjects[ArrayImpl] = LiveObjects()
         self.executables: LiveObjects[LoadedExecutable] = LiveObjects()
         first_id = _DEVICES_PER_PROCESS * node_id
@@ -162,6 +166,32 @@ class Client:
         return [a for a in self.arrays.newest_first() if not a.is_deleted()]
 
     live_buffers = live_arrays
+
+    def transfer_to_infeed(self, value: Any, device: Device | None = None) -> None:
+        """`Device.transfer_to_infeed`; default: of the first device."""
+        (device or self._devices[0]).transfer_to_infeed(value)
+
+    def transfer_from_outfeed(self, shape: XlaShape, device: Device | None = None) -> Any:
+        """`Device.transfer_from_outfeed`; default: of the first device."""
+        return (device or self._devices[0]).transfer_from_outfeed(shape)
+
+    def make_python_callback_from_host_send_and_recv(
+        self,
+        callable: Callable[..., Any],
+        operand_shapes: Sequence[XlaShape],
+        result_shapes: Sequence[XlaShape],
+        send_channel_ids: Sequence[int],
+        recv_channel_ids: Sequence[int],
+        serializer: Any = None,
+    ) -> SendRecvCallback:
+        """For `host_callbacks`: `callable(*operands)` is called with the arrays that a program
+        sends to the host on send_channel_ids, and gives a tuple of those that it receives from
+        there on recv_channel_ids. InvalidArgumentError for as many shapes as there are not
+        channels, UnimplementedError for a serializer."""
+        if serializer is not None:
+            raise UnimplementedError("make_python_callback_from_host_send_and_recv(serializer=...)")
+        operands, results = [s.ir for s in operand_shapes], [s.ir for s in result_shapes]
+        return SendRecvCallback(callable, operands, results, send_channel_ids, recv_channel_ids)
 
     def live_executables(self) -> list[LoadedExecutable]:
         """Loaded executables that exist, newest first."""

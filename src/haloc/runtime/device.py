@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
+from haloc.interpreter.arguments import fitted
 from haloc.ir.dtype import DType
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.memory_pool import memory_limit_bytes
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from haloc.runtime.client import Client
     from haloc.runtime.device_queues import Task
     from haloc.runtime.sharding import SingleDeviceSharding
+    from haloc.runtime.xla_shape import XlaShape
 
 MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
 """On a CPU all three are the same host memory."""
@@ -127,6 +129,18 @@ class Device:
             f"{', '.join(MEMORY_KINDS)}. Got memory kind: {kind}"
         )
 
+    def transfer_to_infeed(self, value: Any) -> None:
+        """Queue an array, or a tuple of arrays (NumPy's, of the shape that the program's next
+        infeed on this device has)."""
+        self.client.transfers.transfer_to_infeed(_literal(value), self.local_hardware_id or 0)
+
+    def transfer_from_outfeed(self, shape: XlaShape) -> Any:
+        """The next value that a program's outfeed on this device gives: an array of NumPy or a
+        tuple of them. Waits for it; DeadlineExceededError when it does not come.
+        InvalidArgumentError when it is not of `shape`."""
+        value = self.client.transfers.transfer_from_outfeed(self.local_hardware_id or 0)
+        return fitted(value, shape.ir, "what the program gives to outfeed")
+
     def memory_stats(self) -> dict[str, int]:
         """Sizes in bytes, by the names that GPU allocators use.
 
@@ -177,3 +191,10 @@ class Device:
     @property
     def _type_name(self) -> str:
         return f"{self.platform.capitalize()}Device"
+
+
+def _literal(value: Any) -> Any:
+    """An array or tuple of arrays with memory of its own."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_literal, value))
+    return np.array(value)

@@ -89,7 +89,8 @@ class LoadedExecutable(Executable):
     def _host_on(self, devices: tuple[Device, ...]) -> Host:
         """What runs on these devices find on the host's side."""
         ordinals = [d.local_hardware_id or 0 for d in devices]
-        return Host(self._host_callbacks, ordinals, self._compilation.num_partitions)
+        partitions = self._compilation.num_partitions
+        return Host(self._host_callbacks, ordinals, partitions, self.client.transfers)
 
     # --- Where ------------------------------------------------------------------------------------
 
