@@ -15,7 +15,7 @@ from haloc.formats.jax_export.refine import refine
 from haloc.formats.stablehlo import to_hlo
 from haloc.formats.stablehlo.bytecode import parse_bytecode
 from haloc.formats.stablehlo.mlir import RankedTensor
-from haloc.interpreter import run
+from haloc.triage.engine import INTERPRETER, NATIVE
 
 UP_TO_PHASE = ("geev", "gees", "syevd", "heevd")
 """Routines whose vectors are fixed only up to a factor, or a rotation where values repeat: which
@@ -63,8 +63,9 @@ def test_every_program_of_any_platform_is_read():
         assert any(op.attributes.get("sym_name") == "main" for op in module.operations)
 
 
+@pytest.mark.parametrize("engine", [INTERPRETER, NATIVE], ids=str)
 @pytest.mark.parametrize("name", CPU)
-def test_program(name):
+def test_program(name, engine):
     data = DATA[name]
     module = parse_bytecode(data["mlir_module_serialized"], name)
     inputs = [np.asarray(value) for value in data["inputs"]]
@@ -76,8 +77,7 @@ def test_program(name):
     ]
     hlo = to_hlo(refine(module, types))
     verifier.verify(hlo)
-    results = run(hlo, inputs)
-    results = results if isinstance(results, tuple) else (results,)
+    results = engine.run(hlo, inputs)
     wanted = data["expected_outputs"]
     targets = "".join(data["custom_call_targets"])
     only_values = any(routine in targets for routine in UP_TO_PHASE)
