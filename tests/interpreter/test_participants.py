@@ -107,6 +107,19 @@ def test_ragged_all_to_all():
         run_participants(module, [wrong, given(1)], 2)
 
 
+def test_participants_with_different_sizes():
+    """Dimensions whose sizes are known at run time need not be equally large everywhere."""
+    module = program(
+        "g = f32[<=8] all-gather(x), dimensions={0}, replica_groups={{1,0}}",
+        "p = f32[<=8] collective-permute(g), source_target_pairs={{0,1},{1,0}}",
+        "ROOT t = (f32[<=8], f32[<=8]) tuple(g, p)",
+        inputs="x = f32[<=4] parameter(0)",
+    )
+    given = [[np.float32([1])], [np.float32([2, 3, 4])]]
+    for gathered, permuted in run_participants(module, given, 2):
+        assert gathered.tolist() == permuted.tolist() == [2, 3, 4, 1]
+
+
 ASYNC = [
     ("all-reduce", "f32[2]", "f32[2]", "to_apply=add, replica_groups={}"),
     ("all-gather", "(f32[2], f32[6])", "f32[6]", "dimensions={0}, replica_groups={}"),
@@ -221,6 +234,12 @@ def test_shards_that_do_not_fit():
     module = program("ROOT r = f32[6] all-gather(x), dimensions={0}, replica_groups={}")
     with pytest.raises(VerificationError, match=r"wants 6 in dimension 0, but .* give 4"):
         run_participants(module, vectors(2), 2)
+
+
+def test_pieces_that_do_not_fit():
+    module = program("ROOT r = f32[2] all-to-all(x), dimensions={0}, replica_groups={}")
+    with pytest.raises(VerificationError, match="size 2, which is not split evenly by 3"):
+        run_participants(module, vectors(3), 3)
 
 
 def test_one_channel_of_two_ops():

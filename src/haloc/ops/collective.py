@@ -20,6 +20,8 @@ from haloc.ops.collective_rules import (
     collective_operands,
     example_operands,
     one_dimension,
+    piece_of,
+    resized,
     results_of,
     shard_count,
 )
@@ -27,7 +29,6 @@ from haloc.ops.example import ExampleGraph
 from haloc.ops.families import pick_dtype
 from haloc.ops.participants import check_groups, check_pairs, listed_groups, participant_pairs
 from haloc.ops.regions import one_or_tuple, text
-from haloc.ops.rules import label
 from haloc.ops.table import (
     Attr,
     Effect,
@@ -58,8 +59,7 @@ def gathered_shapes(instruction: HloInstruction, declared: Shape) -> list[Shape]
     results = []
     for part, whole in zip(shapes, results_of(declared, len(shapes))):
         shards = shard_count(instruction, part, whole, dim)
-        size = part.dims[dim] * shards
-        results.append(part.with_dims((*part.dims[:dim], size, *part.dims[dim + 1 :])))
+        results.append(resized(part, dim, part.dims[dim] * shards))
     return results
 
 
@@ -86,7 +86,7 @@ def _evaluate_all_gather(
 def check_gathered(instruction: HloInstruction, results: list[np.ndarray], shape: Shape) -> None:
     """As many participants met as `shape` has shards of the operands."""
     for x, wanted in zip(results, shape.leaves()):
-        if x.shape != wanted.dims:
+        if not wanted.holds(x.shape):
             (dim,) = attr(instruction, "dimensions")
             invalid(
                 instruction,
@@ -114,6 +114,7 @@ register(
         attrs=ALL_GATHER_ATTRS,
         infer=_infer_all_gather,
         evaluate=_evaluate_all_gather,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example_all_gather,
@@ -164,13 +165,8 @@ def _evaluate_all_to_all(
     if dims is None:
         check_shards(instruction, len(operands), meeting, "exchanges")
         return tuple(np.array(theirs[meeting.place]) for theirs in meeting.values)
-    dim, count = dims[0], len(meeting.values)
-    if np.asarray(operands[0]).shape[dim] % count:
-        shape = text(instruction.operands[0].shape)
-        fault = f"dimension {dim} of {shape} is not split evenly by {count} participants"
-        invalid(instruction, fault, label(instruction, "c2"))
-    pieces = [np.split(np.asarray(x), count, dim)[meeting.place] for (x,) in meeting.values]
-    return np.concatenate(pieces, dim)
+    pieces = [piece_of(instruction, x, dims[0], meeting) for (x,) in meeting.values]
+    return np.concatenate(pieces, dims[0])
 
 
 def _example_all_to_all(graph: ExampleGraph) -> HloInstruction:
@@ -191,6 +187,7 @@ register(
         attrs=(CHANNEL, GROUPS, CONSTRAIN, Attr("dimensions", Dims(), None)),
         infer=_infer_all_to_all,
         evaluate=_evaluate_all_to_all,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example_all_to_all,
@@ -229,6 +226,7 @@ register(
         attrs=(CHANNEL, GROUPS),
         infer=_infer_collective_broadcast,
         evaluate=_evaluate_collective_broadcast,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example_collective_broadcast,
@@ -300,6 +298,7 @@ register(
         attrs=PERMUTE_ATTRS,
         infer=_infer_collective_permute,
         evaluate=_evaluate_collective_permute,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example_collective_permute,

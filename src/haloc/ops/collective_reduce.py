@@ -18,6 +18,8 @@ from haloc.ops.collective_rules import (
     check_shards,
     collective_operands,
     one_dimension,
+    piece_of,
+    resized,
     results_of,
     shard_count,
 )
@@ -103,6 +105,7 @@ register(
         attrs=ALL_REDUCE_ATTRS,
         infer=infer_all_reduce,
         evaluate=evaluate_all_reduce,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         cost=all_reduce_cost,
         effect=Effect.STATEFUL,
@@ -126,7 +129,7 @@ def _piece(instruction: HloInstruction, whole: Shape, declared: Shape | None, di
     if whole.dims[dim] % shards:
         fault = f"dimension {dim} of {text(whole)} is not scattered evenly over {shards}"
         invalid(instruction, fault, label(instruction, "c8"))
-    return whole.with_dims((*whole.dims[:dim], whole.dims[dim] // shards, *whole.dims[dim + 1 :]))
+    return resized(whole, dim, whole.dims[dim] // shards)
 
 
 def _evaluate_reduce_scatter(
@@ -138,7 +141,7 @@ def _evaluate_reduce_scatter(
     if piece:
         check_shards(instruction, whole // piece, meeting, "scatters")
     pieces = [
-        np.array(np.split(total, len(meeting.values), dim)[meeting.place])
+        np.array(piece_of(instruction, total, dim, meeting))
         for total in _folded(instruction, meeting, context)
     ]
     return tuple(pieces) if instruction.shape.is_tuple else pieces[0]
@@ -164,6 +167,7 @@ register(
         attrs=(CHANNEL, GROUPS, CONSTRAIN, GLOBAL_IDS, Attr("dimensions", Dims()), TO_APPLY),
         infer=_infer_reduce_scatter,
         evaluate=_evaluate_reduce_scatter,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example_reduce_scatter,

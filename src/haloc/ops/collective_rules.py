@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from haloc.ir import dtype as dt
+from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
 from haloc.ops.attrs import Bool, Groups, Int
@@ -52,6 +55,12 @@ def one_dimension(instruction: HloInstruction, shapes: Sequence[Shape], constrai
     return int(dims[0])
 
 
+def resized(shape: Shape, dim: int, size: int) -> Shape:
+    """The shape with another size, or bound, of one dimension."""
+    dims = (*shape.dims[:dim], size, *shape.dims[dim + 1 :])
+    return Shape(shape.dtype, dims, None, shape.dynamic)
+
+
 def shard_count(
     instruction: HloInstruction, part: Shape | None, whole: Shape | None, dim: int
 ) -> int:
@@ -75,6 +84,18 @@ def check_shards(instruction: HloInstruction, shards: int, meeting: Meeting, doe
             f"{does} {shards} shards, {text(instruction.operands[0].shape)} to "
             f"{text(instruction.shape)}, but {members} participants work together",
         )
+
+
+def piece_of(instruction: HloInstruction, value: Value, dim: int, meeting: Meeting) -> np.ndarray:
+    """This participant's piece of a value that is split among all that met."""
+    whole, members = np.asarray(value), len(meeting.values)
+    if whole.shape[dim] % members:
+        invalid(
+            instruction,
+            f"dimension {dim} has size {whole.shape[dim]}, which is not split evenly by "
+            f"{members} participants",
+        )
+    return np.split(whole, members, dim)[meeting.place]
 
 
 def example_operands(graph: ExampleGraph, least_rank: int = 0) -> list[HloInstruction]:

@@ -103,6 +103,7 @@ register(
         attrs=(CHANNEL, GROUPS),
         infer=_infer,
         evaluate=_evaluate,
+        any_size=True,
         lower=Structure.COLLECTIVE,
         effect=Effect.STATEFUL,
         example=_example,
