@@ -1,6 +1,7 @@
 """Bad HLO text: the exact first line of the error, where it points, and that nothing crashes."""
 
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,11 @@ def _mutated(rng: random.Random, text: str) -> str:
             start = rng.randrange(len(text))
             text = text[:at] + text[start : start + rng.randint(1, 30)] + text[at:]
     return text
+
+
+def test_a_short_literal_of_a_long_shape_costs_little():
+    tracemalloc.start()
+    with pytest.raises(HloParseError, match="expected 2147483648 elements in dimension 1"):
+        parse_module("HloModule m\nENTRY e { ROOT c = s8[1,2147483648] constant({ { 1, 2 } }) }")
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()

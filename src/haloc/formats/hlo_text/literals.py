@@ -90,7 +90,9 @@ def _fast(cursor: Cursor, shape: Shape) -> np.ndarray | None:
     text = _BLANK.sub("", cursor.text[cursor.pos : closing.end()])
     words = NUMBER.findall(text)
     element = "(e,e)" if shape.dtype.is_complex else "e"
-    if NUMBER.sub("e", text) != _braces(dims, element):
+    pattern = NUMBER.sub("e", text)
+    # Lengths first: the dimensions may be anything, the text is as long as it is.
+    if len(pattern) != _braces_length(dims, element) or pattern != _braces(dims, element):
         return None
     try:
         array = array_from_words(words, shape.dtype)
@@ -106,6 +108,13 @@ def _braces(dims: tuple[int, ...], element: str) -> str:
     for size in reversed(dims):
         text = "{" + ",".join([text] * size) + "}"
     return text
+
+
+def _braces_length(dims: tuple[int, ...], element: str) -> int:
+    length = len(element)
+    for size in reversed(dims):
+        length = size * length + max(size - 1, 0) + 2
+    return length
 
 
 def _slow(cursor: Cursor, shape: Shape, depth: int, words: list[str]) -> None:
