@@ -99,7 +99,8 @@ def _told(operand: HloInstruction, value: Value, at: tuple[int, ...], dims: tupl
         return text
     if value.shape == dims and dims:
         low = max(0, at[-1] - NEIGHBOURS)
-        near = value[(*at[:-1], slice(low, at[-1] + NEIGHBOURS + 1))]
+        row: np.ndarray = value[at[:-1]]
+        near = row[low : at[-1] + NEIGHBOURS + 1]
         place = _at((*at[:-1], f"{low}:{low + near.shape[0]}"))
         return f"{text}\n    {_element(value[at])} {_at(at)}; {place}: {_list(near)}"
     if value.size <= 2 * NEIGHBOURS + 1:

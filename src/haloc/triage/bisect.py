@@ -42,8 +42,9 @@ class Culprit:
         """The lines that changed, as a unified diff."""
         if self.after is None:
             return []
-        texts = [to_text(m, PrintOptions.short()).splitlines() for m in (self.before, self.after)]
-        return list(difflib.unified_diff(*texts, "before", "after", lineterm="", n=2))
+        short = PrintOptions.short()
+        before, after = (to_text(m, short).splitlines() for m in (self.before, self.after))
+        return list(difflib.unified_diff(before, after, "before", "after", lineterm="", n=2))
 
 
 @dataclass(slots=True)

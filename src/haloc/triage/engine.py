@@ -14,7 +14,7 @@ from haloc.errors import InvalidArgumentError, NotFoundError
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_shape
-from haloc.passes.driver import PASSES, PassOptions, run_passes
+from haloc.passes.driver import PASSES, PassOptions, Pipeline, run_passes
 from haloc.passes.pipelines import PIPELINES
 from haloc.runtime.backend import nested
 from haloc.xla_client import CompileOptions, make_cpu_client
@@ -59,19 +59,18 @@ class Engine:
         if self.kind != "passes":
             return module
         copy = module.clone()
-        steps = list(self.passes) or PIPELINES["cpu"]
+        steps: Pipeline = [*self.passes] or PIPELINES["cpu"]
         run_passes(copy, steps, PassOptions(disable="|".join(map(re.escape, self.disable))))
         return copy
 
     def _run_native(self, module: HloModule, arguments: Sequence[Value]) -> list[np.ndarray]:
         client = make_cpu_client()
         options = CompileOptions()
+        overrides = options.env_option_overrides
         if self.level is not None:
-            option = ("xla_backend_optimization_level", self.level)
-            options.env_option_overrides.append(option)
+            overrides.append(("xla_backend_optimization_level", self.level))
         if self.disable:
-            option = ("xla_disable_hlo_passes", ",".join(self.disable))
-            options.env_option_overrides.append(option)
+            overrides.append(("xla_disable_hlo_passes", ",".join(self.disable)))
         executable = client.compile_and_load(module, client.devices()[:1], options)
         leaves = array_leaves(tuple(arguments))
         given = [client.buffer_from_pyval(leaf, force_copy=True) for leaf in leaves]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import BinaryIO
+from typing import IO
 
 import haloc.runtime.cpu_backend  # noqa: F401  (loaded once, for all children)
 from haloc.errors import InternalError
@@ -85,13 +85,13 @@ class Isolated:
         return self._server
 
 
-def _send(pipe: BinaryIO, message: object) -> None:
+def _send(pipe: IO[bytes], message: object) -> None:
     data = pickle.dumps(message)
     pipe.write(_LENGTH.pack(len(data)) + data)
     pipe.flush()
 
 
-def _receive(pipe: BinaryIO) -> tuple | None:
+def _receive(pipe: IO[bytes]) -> tuple | None:
     """The next message; None at the end of the pipe."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
