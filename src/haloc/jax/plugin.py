@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from haloc.flags import Flags
+from haloc.jax.lowerings import lower_as_for_cpu
 from haloc.pjrt.plugin.api import pjrt_api
 
 PLATFORM = "haloc"
@@ -16,9 +17,16 @@ _CAPSULE_NAME = ctypes.create_string_buffer(b"pjrt_c_api")
 def initialize() -> None:
     """Called by JAX, which finds it through the entry point group `jax_plugins`.
 
-    With HALOC_AS_CPU=1 in the environment haloc takes the place of JAX's CPU platform.
+    Registers platform haloc if jax_platforms (JAX_PLATFORMS) names it; with HALOC_AS_CPU=1 in the
+    environment, haloc takes the place of JAX's CPU platform instead. Else does nothing: that
+    haloc is installed changes nothing for programs that do not ask for it.
     """
-    install("cpu" if os.environ.get("HALOC_AS_CPU", "0") not in ("", "0") else PLATFORM)
+    from jax._src import config  # noqa: PLC0415  # JAX is there only where it is used
+
+    if os.environ.get("HALOC_AS_CPU", "0") not in ("", "0"):
+        install("cpu")
+    elif PLATFORM in (config.jax_platforms.value or "").split(","):
+        install(PLATFORM)
 
 
 def install(as_platform: str = PLATFORM) -> None:
@@ -36,6 +44,8 @@ def install(as_platform: str = PLATFORM) -> None:
     # JAX marks donated arguments only for platforms on this list.
     if as_platform not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(as_platform)
+    if as_platform != "cpu":
+        lower_as_for_cpu(as_platform)
 
 
 def api_capsule() -> Any:

@@ -37,13 +37,10 @@ DeviceDescription_MemoryDescriptions(device_description, memory_descriptions,
 MemoryDescription_Kind(memory_description, kind, kind_size#, kind_id:i32)
 FFI_Type_Register(type_name, type_name_size#, type_id:i64, type_info)
 FFI_UserData_Add(context, type_id:i64, data)
+FFI_Register_Handler#(target_name, target_name_size#, handler, platform_name, platform_name_size#,
+    traits:u32)
 """
-"""Functions of the extensions that haloc offers or uses, in the order of their tables."""
+"""Functions of extensions, in the order of their tables."""
 
-EXTENSIONS = {
-    "Layouts": (4, "Layouts_"),
-    "MemoryDescriptions": (6, ""),
-    "FFI": (5, "FFI_"),
-    "Shardings": (19, "Shardings_"),
-}
-"""Name of an extension -> (PJRT_Extension_Type, what its functions' names begin with)."""
+EXTENSIONS = {"Layouts": 4, "FFI": 5, "MemoryDescriptions": 6, "Shardings": 19}
+"""Name of an extension -> its PJRT_Extension_Type."""

@@ -14,6 +14,7 @@ from haloc.cpu.object.elf import read_elf
 from haloc.cpu.object.image import link
 from haloc.cpu.object.loader import LoadedImage
 from haloc.pjrt.native.buffers import BUFFERS
+from haloc.pjrt.native.context import CONTEXT
 from haloc.pjrt.native.execute import EXECUTE
 from haloc.pjrt.native.getters import getters
 from haloc.pjrt.native.graveyard import GRAVEYARD, NOTICE
@@ -64,7 +65,17 @@ def _prototype(symbol: str, arguments: int) -> ctypes._CFuncPtr:
 def library() -> Library:
     """Compiled at the first call. PYFUNCTYPE: these functions are too short to give up the GIL."""
     plugin = Handle("Plugin")
-    parts = [HEAP, *getters(plugin.address), BUFFERS, HOOKS, TRANSFERS, EXECUTE, GRAVEYARD, NOTICE]
+    parts = [
+        HEAP,
+        *getters(plugin.address),
+        BUFFERS,
+        HOOKS,
+        TRANSFERS,
+        EXECUTE,
+        GRAVEYARD,
+        NOTICE,
+        CONTEXT,
+    ]
     text = "\n".join(map(_in_section_of_its_own, "\n".join([_MEMCPY, *parts]).splitlines()))
     atoms = split(read_elf(compile_text(text, host_target(), 2)))
     exports = [line.split("@")[1].split("(")[0] for line in text.splitlines() if _is_export(line)]

@@ -12,6 +12,7 @@ from haloc.pjrt.native.hooks import HOOK_NUMBERS
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.client import plugin_attributes
 from haloc.pjrt.plugin.entry import callback
+from haloc.pjrt.plugin.extensions import extension_chain
 
 _NOTHING_TO_DO = (
     "Plugin_Initialize",
@@ -46,6 +47,7 @@ def pjrt_api() -> Api:
             else:
                 address = pointer
         api.functions[number] = address
+    api.extension_start = extension_chain(kept)
     api.kept = kept
     # Arrays die after everything else when the interpreter ends: what they call must be there.
     for immortal in (api, kept, native, attributes):

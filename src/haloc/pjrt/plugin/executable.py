@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from haloc.errors import UnimplementedError
+from haloc.flags import no_progress
 from haloc.pjrt.abi import STRUCT, buffer_type_of
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.library import library
@@ -15,9 +16,11 @@ from haloc.pjrt.plugin.client import CLIENTS, PluginClient
 from haloc.pjrt.plugin.entry import bytes_at, entry, text_at
 from haloc.pjrt.plugin.named_values import named_values
 from haloc.pjrt.plugin.plan import int64s, native_plan
+from haloc.runtime.backend import CpuBackend
+from haloc.runtime.compilation import Compilation, compile_computation
 from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device_assignment import DeviceAssignment
-from haloc.runtime.loaded_executable import LoadedExecutable
+from haloc.runtime.executable import Executable
 
 _FORMATS = ("mlir", "hlo")
 
@@ -25,14 +28,19 @@ _FORMATS = ("mlir", "hlo")
 class PluginExecutable:
     """One compiled program: its PJRT_Executable and its PJRT_LoadedExecutable."""
 
-    def __init__(self, client: PluginClient, loaded: LoadedExecutable, options: bytes):
+    def __init__(self, client: PluginClient, compilation: Compilation, options: bytes):
         self.client = client
-        self.loaded = loaded
-        self.program = loaded._program
+        self.compilation = compilation
+        self.program = compilation.program
+        self.about = Executable(compilation)
         self.results = [s for s in self.program.results if s.is_array]
         handles = {client.device_of[h.address]: h for h in client.devices}
-        self.devices = [handles[d] for d in loaded.local_devices()]
-        self.handle = Handle("Executable", num_replicas=len(self.devices), num_partitions=1)
+        self.devices = [handles[d] for d in compilation.devices]
+        self.handle = Handle(
+            "Executable",
+            num_replicas=compilation.num_replicas,
+            num_partitions=compilation.num_partitions,
+        )
         self._describe(options)
         self._describe_results()
         self.loaded_handle = Handle("LoadedExecutable", executable=self.handle)
@@ -44,9 +52,9 @@ class PluginExecutable:
     def _describe(self, options: bytes) -> None:
         handle = self.handle
         handle.set_text("executable_name", self.program.optimized.name.encode())
-        handle.set_text("executable_fingerprint", self.loaded.fingerprint)
+        handle.set_text("executable_fingerprint", self.about.fingerprint)
         handle.set("size_in_bytes", self.program.code_size_bytes)
-        costs = {k: float(v) for k, v in self.loaded.cost_analysis().items()}
+        costs = {k: float(v) for k, v in self.about.cost_analysis().items()}
         handle.set("properties", named_values(costs))
         handle.set("num_properties", len(costs))
         handle.set_text("serialized_bytes", options)
@@ -54,7 +62,7 @@ class PluginExecutable:
 
     def _describe_results(self) -> None:
         handle, results = self.handle, self.results
-        kinds = [kind.encode() for kind in self.loaded.get_output_memory_kinds()[0]]
+        kinds = [kind.encode() for kind in self.about.get_output_memory_kinds()[0]]
         handle.set_list("memory_kinds", "num_outputs", kinds)
         handle.set("memory_kind_sizes", int64s([len(k) for k in kinds]))
         types = [buffer_type_of(s.dtype) for s in results]
@@ -66,14 +74,15 @@ class PluginExecutable:
     def _describe_loaded(self) -> None:
         handle = self.loaded_handle
         handle.set_list("addressable_devices", "num_addressable_devices", self.devices)
-        handle.set_text("executable_fingerprint", self.loaded.fingerprint)
-        ids = [d.id for d in self.loaded.local_devices()]
-        assignment = DeviceAssignment.create(np.array(ids)[:, None]).serialize()
+        handle.set_text("executable_fingerprint", self.about.fingerprint)
+        partitions = self.compilation.num_partitions
+        ids = np.array([d.id for d in self.compilation.devices]).reshape(-1, partitions)
+        assignment = DeviceAssignment.create(ids).serialize()
         handle.set_text("serialized_bytes", assignment)
         handle.set("serialized_device_assignment_deleter", library().address("nothing"))
-        logical = [number for replica in range(len(ids)) for number in (replica, 0)]
+        logical = [number for index in np.ndindex(ids.shape) for number in index]
         handle.set("addressable_device_logical_ids", (ctypes.c_int32 * len(logical))(*logical))
-        handle.set("num_addressable_device_logical_ids", len(ids))
+        handle.set("num_addressable_device_logical_ids", ids.size)
 
 
 EXECUTABLES: dict[int, PluginExecutable] = {}
@@ -94,8 +103,9 @@ def client_compile(args: Any) -> None:
 def compile_program(client: PluginClient, code: bytes, options: bytes) -> PluginExecutable:
     """options: a serialised CompileOptionsProto."""
     parsed = CompileOptions.ParseFromString(options) if options else CompileOptions()
-    loaded = client.runtime.compile_and_load(code, client.runtime.devices()[:1], parsed)
-    executable = PluginExecutable(client, loaded, options)
+    devices = client.runtime.devices()
+    compilation = compile_computation(CpuBackend(), devices, code, devices, parsed, no_progress)
+    executable = PluginExecutable(client, compilation, options)
     EXECUTABLES[executable.handle.address] = executable
     EXECUTABLES[executable.loaded_handle.address] = executable
     return executable
@@ -108,7 +118,7 @@ def loaded_executable_delete(args: Any) -> None:
 
 @entry("Executable_GetCompiledMemoryStats")
 def executable_memory_stats(args: Any) -> None:
-    stats = EXECUTABLES[args.executable].loaded.get_compiled_memory_stats()
+    stats = EXECUTABLES[args.executable].about.get_compiled_memory_stats()
     for name, *_ in args._fields_[3:]:
         if args.has(name):
             setattr(args, name, int(getattr(stats, name, 0)))

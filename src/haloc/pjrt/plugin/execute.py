@@ -4,9 +4,13 @@ every call that is wrong."""
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
+from haloc.cpu.collective.call import ParticipantCall
+from haloc.cpu.run_context import RunContext, next_run_id
 from haloc.errors import FailedPreconditionError, InvalidArgumentError
+from haloc.ffi.host import Host
 from haloc.pjrt.abi import STRUCT
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.buffers import Buffer, new_buffer, new_storage, storage_pointer
@@ -33,7 +37,7 @@ def execute(args: Any) -> None:
             f"Execute() with arguments for {len(launches)} devices; the executable runs on "
             f"{len(executable.devices)}"
         )
-    _run(executable, launches)
+    _run(executable, launches, _host(executable, options.context))
     outputs = pointers_at(args.output_lists, args.num_devices)
     for launch, list_ in zip(launches, outputs):
         for number, buffer in enumerate(launch.finish()):
@@ -121,17 +125,69 @@ class _Launch:
         ]
 
 
-def _run(executable: PluginExecutable, launches: list[_Launch]) -> None:
-    launch, program = launches[0], executable.program
-    heap = library()
+def _run(executable: PluginExecutable, launches: list[_Launch], host: Host) -> None:
+    """All participants at once; what they work with is given back if they fail."""
+    heap, program = library(), executable.program
     size = heap.call("heap_class", program.arena_bytes)
-    arena = heap.call("heap_allocate", size)
+    arenas = [heap.call("heap_allocate", size) for _ in launches]
+    partitions = executable.compilation.num_partitions
+    run_id = next_run_id()
+    calls = [
+        ParticipantCall(
+            launch.arguments,
+            launch.results,
+            arena,
+            RunContext(*divmod(n, partitions), run_id, host=host),
+        )
+        for n, (launch, arena) in enumerate(zip(launches, arenas))
+    ]
+    timeout_s = executable.compilation.flags.xla_cpu_collective_call_terminate_timeout_seconds
     try:
-        program.run(launch.arguments, launch.results, arena)
+        program.run_gang(calls, float(timeout_s))
     except BaseException:
-        for each in launches:
-            for storage in each.storages:
+        for launch in launches:
+            for storage in launch.storages:
                 heap.call("storage_release", storage)
         raise
     finally:
-        heap.call("heap_free", arena, size)
+        for arena in arenas:
+            heap.call("heap_free", arena, size)
+
+
+def _host(executable: PluginExecutable, context: int | None) -> Host:
+    """What callers have left for callbacks and FFI handlers in the context of the execution."""
+    ordinals = [d.local_hardware_id for d in executable.compilation.devices]
+    host = Host(device_ordinals=ordinals, num_partitions=executable.compilation.num_partitions)
+    if not context:
+        return host
+    count = ctypes.c_int64.from_address(context).value
+    data = {}
+    for number in range(count):
+        kind, pointer = (ctypes.c_int64 * 2).from_address(context + 8 + 16 * number)
+        data[kind] = pointer
+    host.callbacks, host.user_data = _PythonCallbacks(data), data
+    return host
+
+
+class _PythonCallbacks(Sequence[Any]):
+    """Python functions that jaxlib leaves in a context: {PyObject** functions, size_t count}."""
+
+    def __init__(self, data: dict[int, int]):
+        self._data = data
+
+    def __len__(self) -> int:
+        return sum(self._table(p)[1] for p in self._data.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        for pointer in self._data.values():
+            functions, count = self._table(pointer)
+            if index < count:
+                address = ctypes.c_uint64.from_address(functions + 8 * index).value
+                return ctypes.cast(ctypes.c_void_p(address), ctypes.py_object).value
+            index -= count
+        raise IndexError(index)
+
+    @staticmethod
+    def _table(pointer: int) -> tuple[int, int]:
+        functions, count = (ctypes.c_uint64 * 2).from_address(pointer)
+        return functions, count

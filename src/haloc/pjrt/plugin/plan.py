@@ -28,8 +28,8 @@ class NativePlan:
         self._sizes = int64s([s.byte_size for s in program.parameters])
         scratch = program.arena_bytes
         self.struct = Plan(
-            function=ctypes.cast(program.function, ctypes.c_void_p).value,
-            constants=program._constants_pointer,
+            function=program.function_pointer,
+            constants=program.constants_pointer,
             arena_class=library().call("heap_class", scratch) if scratch else 0,
             num_args=count,
             num_outputs=len(program.results),
