@@ -9,7 +9,6 @@ import haloc.cpu.collective.emit
 import haloc.cpu.control
 import haloc.cpu.kernels  # noqa: F401  (registers the kernel emitters)
 from haloc.codegen.target import Target, host_target
-from haloc.cpu import pool
 from haloc.cpu.builder import Builder
 from haloc.cpu.collective.sites import Sites
 from haloc.cpu.disk_cache import DiskCache
@@ -49,11 +48,9 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     options = options or CpuOptions()
     progress = options.on_progress or (lambda stage, done, total: None)
     target = options.target or host_target()
-    optimized = module.clone()
     report = PassReport()
-    if options.passes:
-        progress("passes", 0, 1)
-        run_pipeline(optimized, "cpu", options.pass_options, report)
+    progress("passes", 0, 1)
+    optimized = optimize(module, options, report)
     builder = Builder(target, options.level, options.cache)
     linker = Linker(builder.add)
     total = sum(len(c) for c in optimized.post_order())
@@ -82,11 +79,19 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
         features=code_features(target.features),
     )
     constants = sequencer.constants.block()
-    symbols = {**pool.install(), **linker.symbols}
+    symbols = dict(linker.symbols)
     program = CpuProgram(facts, image, constants, lambda: optimized, symbols)
     program.pass_report = report
     program.text = linker.text(sequence) if options.keep_text else ""
     return program
+
+
+def optimize(module: HloModule, options: CpuOptions, report: PassReport | None = None) -> HloModule:
+    """A copy of the module as `compile_module` compiles it."""
+    optimized = module.clone()
+    if options.passes:
+        run_pipeline(optimized, "cpu", options.pass_options, report or PassReport())
+    return optimized
 
 
 def _aliases(module: HloModule) -> dict[int, int]:

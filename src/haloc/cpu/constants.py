@@ -28,11 +28,18 @@ class ConstantPool:
 
     def block(self) -> np.ndarray:
         """The pool's bytes, aligned."""
-        raw = np.zeros(self.size_bytes + ALIGNMENT, np.uint8)
-        start = -raw.ctypes.data % ALIGNMENT
-        block = raw[start : start + self.size_bytes]
+        block = aligned_block(np.zeros(self.size_bytes, np.uint8))
         for leaf, place in self._places.items():
             if leaf.value is not None:
                 data = np.frombuffer(leaf.array.tobytes(), np.uint8)
                 block[place : place + data.size] = data
         return block
+
+
+def aligned_block(data: np.ndarray) -> np.ndarray:
+    """A copy of bytes that begins at a multiple of the alignment."""
+    raw = np.empty(data.size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    block = raw[start : start + data.size]
+    block[:] = data
+    return block

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import platform
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 
 _X86 = {
@@ -95,17 +96,36 @@ def missing_features(needed: Collection[str]) -> list[str]:
 
 
 @cache
+def cpu_description() -> str:
+    """What code for this machine may depend on: its kind, model and features."""
+    model = platform.processor()
+    for name, words in _cpuinfo():
+        if name == "model name":
+            model = words
+            break
+    return f"{platform.machine()} {model}: {' '.join(sorted(_present()))}"
+
+
+@cache
 def _present() -> frozenset[str]:
     """This machine's features by Linux's names."""
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                name, _, words = line.partition(":")
-                if name.strip() in ("flags", "Features"):
-                    return frozenset(words.split())
-    except OSError:
-        pass
+    for name, words in _cpuinfo():
+        if name in ("flags", "Features"):
+            return frozenset(words.split())
     # Systems other than Linux: LLVM knows how to ask.
     from haloc.codegen.target import host_target  # noqa: PLC0415  (LLVM only where it must be)
 
     return frozenset(NAMES.get(f, f) for f in host_target().features)
+
+
+def _cpuinfo() -> Iterator[tuple[str, str]]:
+    """The fields of Linux's description of the first CPU; nothing on other systems."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if not line.strip():
+                    return
+                name, _, words = line.partition(":")
+                yield name.strip(), words.strip()
+    except OSError:
+        return

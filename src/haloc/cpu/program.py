@@ -19,7 +19,7 @@ from haloc.cpu.collective.site import Site
 from haloc.cpu.object.image import Image
 from haloc.cpu.object.loader import LoadedImage
 from haloc.cpu.run_context import RunContext
-from haloc.cpu.symbols import resolve
+from haloc.cpu.symbols import CALL_SITE_PREFIX, resolve
 from haloc.ir.module import HloModule
 from haloc.ir.shape import Shape
 
@@ -92,6 +92,12 @@ class CpuProgram:
         self.constant_bytes = constants.nbytes
         self._make_optimized = optimized
         known = dict(symbols or {})
+        if any(name.startswith(CALL_SITE_PREFIX) for name, _ in image.imports):
+            # Few programs need this, and loading the others should stay fast.
+            from haloc.ffi.call_site import sites_of  # noqa: PLC0415
+
+            self._sites = sites_of(self.optimized)
+            known |= self._sites.symbols
         self._code = LoadedImage(image, lambda s: known[s] if s in known else resolve(s))
         self.function_pointer = self._code.address(FUNCTION)
         self.function = _PROTOTYPE(self.function_pointer)

@@ -33,6 +33,14 @@ _LIBRARIES = (
 """Where LLVM's own calls go (memcpy, fmod, __udivti3); None: what the process has loaded."""
 
 
+def provider_of(symbol: str) -> str | None:
+    """The module that offers a symbol; None for the C library."""
+    for beginning, (module, _) in PROVIDERS.items():
+        if symbol.startswith(beginning):
+            return module
+    return None
+
+
 def resolve(symbol: str) -> int:
     """The address of a symbol in this process; FailedPreconditionError if it has none."""
     for beginning, (module, function) in PROVIDERS.items():

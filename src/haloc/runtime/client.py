@@ -37,6 +37,7 @@ from haloc.runtime.host_buffer import (
 from haloc.runtime.live import LiveObjects
 from haloc.runtime.loaded_executable import LoadedExecutable
 from haloc.runtime.memory_pool import MemoryPool
+from haloc.runtime.serialization import deserialized
 from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.xla_shape import PjRtLayout, XlaShape
 from haloc.version import VERSION
@@ -252,6 +253,45 @@ class Client:
         check_host_callbacks(host_callbacks)
         compilation = self._compiled(computation, executable_devices, compile_options, on_progress)
         executable = LoadedExecutable(compilation, self, host_callbacks)
+        self.executables.add(executable)
+        return executable
+
+    def serialize_executable(self, executable: Executable) -> bytes:
+        """`executable.serialize()`."""
+        if not isinstance(executable, Executable):
+            raise TypeError(f"executable is a {type(executable).__name__}, not an Executable")
+        return executable.serialize()
+
+    def deserialize_executable(
+        self,
+        serialized: bytes,
+        executable_devices: Devices,
+        compile_options: CompileOptions | None = None,
+        host_callbacks: Sequence[Any] = (),
+        *,
+        options: CompileOptions | None = None,
+    ) -> LoadedExecutable:
+        """The executable that `serialize` wrote, ready to run: nothing is compiled.
+
+        compile_options (or, as the documents spell it, options): say on which devices it runs and
+        with which flags; the default are those it was compiled with. Devices and host_callbacks as
+        in `compile_and_load`.
+        Raises InvalidArgumentError for bytes that are damaged or something else,
+        FailedPreconditionError for another format version, platform or machine, or a CPU without
+        the features the code needs.
+        """
+        if compile_options is not None and options is not None:
+            raise InvalidArgumentError("both compile_options and options are given")
+        check_host_callbacks(host_callbacks)
+        compilation, fingerprint = deserialized(
+            serialized,
+            self.platform,
+            self._devices,
+            executable_devices,
+            options if compile_options is None else compile_options,
+        )
+        executable = LoadedExecutable(compilation, self, host_callbacks)
+        executable._fingerprint = fingerprint
         self.executables.add(executable)
         return executable
 

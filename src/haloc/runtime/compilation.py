@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from haloc.cpu.disk_cache import DiskCache
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.flags import CompilerOptions, Flags, OnProgress
 from haloc.formats.hlo_text import to_text
@@ -20,6 +22,7 @@ from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
 from haloc.runtime.dump import Dumper
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.partitioned import check_partitioned
+from haloc.runtime.program_cache import ProgramKey, find, store
 from haloc.verifier import verify
 
 Computation = str | bytes | HloModule | XlaHloModule
@@ -28,17 +31,23 @@ Devices = DeviceList | Sequence[Device]
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A program and what it was made for. source: the module before optimisation. devices: of its
-    participants, by flattened logical id (replica * num_partitions + partition). listed: the
-    devices the caller named."""
+    """A program and what it was made for. make_source: gives `source`, the same module each time.
+    devices: of its participants, by flattened logical id (replica * num_partitions + partition).
+    listed: the devices the caller named. options_proto: the options, serialised."""
 
     program: Program
-    source: HloModule
+    make_source: Callable[[], HloModule]
     num_replicas: int
     num_partitions: int
     devices: tuple[Device, ...]
     listed: tuple[Device, ...]
     flags: Flags
+    options_proto: bytes
+
+    @property
+    def source(self) -> HloModule:
+        """The module before optimisation."""
+        return self.make_source()
 
 
 def compile_computation(
@@ -53,13 +62,28 @@ def compile_computation(
     options = CompileOptions() if options is None else options
     if not isinstance(options, CompileOptions):
         raise TypeError(f"compile_options is a {type(options).__name__}, not a CompileOptions")
-    listed = _checked_devices(executable_devices, client_devices[0].client)
+    listed = checked_devices(executable_devices, client_devices[0].client)
     check_supported(options)
     flags = options.flags()
+    options_proto = options.SerializeAsString()
+    # Modules are the caller's to change later.
+    if not isinstance(computation, str | bytes):
+        computation = read_computation(computation)
+    cache = _cache_for(backend, flags)
+    key = cache and ProgramKey(computation, options_proto, flags)
+    if cache and key:
+        make_source = lru_cache(lambda: read_computation(computation))
+        found = find(cache, key, lambda: _optimized(make_source(), flags))
+        if found is not None:
+            counts = found.num_replicas, found.num_partitions
+            devices = assigned_devices(options.device_assignment, counts, listed, client_devices)
+            return Compilation(
+                found.program, make_source, *counts, devices, listed, flags, options_proto
+            )
     on_progress("parse", 0, 0)
     module = read_computation(computation)
     counts = _participants(module, options)
-    devices = _assigned_devices(options.device_assignment, counts, listed, client_devices)
+    devices = assigned_devices(options.device_assignment, counts, listed, client_devices)
     dumper = Dumper(flags, module.name)
     dumper.dump(module, "before_optimizations")
     on_progress("verify", 0, 0)
@@ -72,7 +96,24 @@ def compile_computation(
     _tell(flags, 4, lambda: f"--- after optimization ---\n{to_text(program.optimized)}")
     _tell(flags, 2, lambda: _summary(program, time.perf_counter() - started))
     dumper.dump(program.optimized, f"{backend.platform}_after_optimizations")
-    return Compilation(program, module, *counts, devices, listed, flags)
+    if cache and key:
+        store(cache, key, program, counts[0], module.name)
+    return Compilation(program, lambda: module, *counts, devices, listed, flags, options_proto)
+
+
+def _cache_for(backend: Backend, flags: Flags) -> DiskCache | None:
+    """Where compiled programs are kept; None where there is something to see in the making."""
+    is_dumping = flags.xla_enable_dumping and (flags.xla_dump_to or flags.xla_dump_hlo_as_text)
+    if backend.platform != "cpu" or is_dumping or flags.debug >= 3:
+        return None
+    return DiskCache.of(flags)
+
+
+def _optimized(module: HloModule, flags: Flags) -> HloModule:
+    # LLVM is loaded with the compiler, and a program from the cache runs without.
+    from haloc.runtime.cpu_backend import optimize_for_cpu  # noqa: PLC0415
+
+    return optimize_for_cpu(module, CompilerOptions(flags))
 
 
 # --- Participants and their devices --------------------------------------------------------------
@@ -91,7 +132,7 @@ def _participants(module: HloModule, options: CompileOptions) -> tuple[int, int]
     return counts[0], counts[1]
 
 
-def _checked_devices(devices: Devices, client: Any) -> tuple[Device, ...]:
+def checked_devices(devices: Devices, client: Any) -> tuple[Device, ...]:
     if isinstance(devices, str) or not isinstance(devices, Sequence | DeviceList):
         raise TypeError(
             "executable_devices is a DeviceList or a sequence of devices, not "
@@ -112,7 +153,7 @@ def _checked_devices(devices: Devices, client: Any) -> tuple[Device, ...]:
     return listed
 
 
-def _assigned_devices(
+def assigned_devices(
     assignment: DeviceAssignment | None,
     counts: tuple[int, int],
     listed: tuple[Device, ...],

@@ -6,7 +6,8 @@ import re
 import sys
 import warnings
 
-from haloc.cpu.compiler import CpuOptions, CpuProgram, compile_module
+from haloc.cpu.compiler import CpuOptions, CpuProgram, compile_module, optimize
+from haloc.cpu.disk_cache import DiskCache
 from haloc.flags import CompilerOptions, Flags
 from haloc.formats.hlo_text import PrintOptions, to_text
 from haloc.ir.module import HloModule
@@ -19,28 +20,36 @@ def compile_for_cpu(module: HloModule, options: CompilerOptions) -> CpuProgram:
     Acts on xla_backend_optimization_level, xla_disable_hlo_passes and HALOC_DEBUG 3, 5, 6.
     """
     flags = options.flags
-    level = min(flags.xla_backend_optimization_level, CpuOptions().level)
-    if level < 0:
-        warnings.warn(f"xla_backend_optimization_level={level} is taken as 0", stacklevel=2)
-        level = 0
-    program = compile_module(
-        module,
-        CpuOptions(
-            level=level,
-            pass_options=PassOptions(
-                disable=_disabled(flags), dump=_show if flags.debug >= 5 else None
-            ),
-            on_progress=options.on_progress,
-            keep_text=flags.debug >= 6,
-            num_replicas=options.num_replicas,
-            num_partitions=options.num_partitions,
-        ),
-    )
+    program = compile_module(module, _cpu_options(options))
     if flags.debug >= 3:
         print(program.pass_report, file=sys.stderr)
     if flags.debug >= 6:
         print(program.text, file=sys.stderr)
     return program
+
+
+def optimize_for_cpu(module: HloModule, options: CompilerOptions) -> HloModule:
+    """The module that `compile_for_cpu` makes code of."""
+    return optimize(module, _cpu_options(options))
+
+
+def _cpu_options(options: CompilerOptions) -> CpuOptions:
+    flags = options.flags
+    level = min(flags.xla_backend_optimization_level, CpuOptions().level)
+    if level < 0:
+        warnings.warn(f"xla_backend_optimization_level={level} is taken as 0", stacklevel=3)
+        level = 0
+    return CpuOptions(
+        level=level,
+        pass_options=PassOptions(
+            disable=_disabled(flags), dump=_show if flags.debug >= 5 else None
+        ),
+        on_progress=options.on_progress,
+        keep_text=flags.debug >= 6,
+        cache=DiskCache.of(flags),
+        num_replicas=options.num_replicas,
+        num_partitions=options.num_partitions,
+    )
 
 
 def _disabled(flags: Flags) -> str:

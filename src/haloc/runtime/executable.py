@@ -13,6 +13,7 @@ from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.memory_stats import CompiledMemoryStats, compiled_memory_stats
 from haloc.runtime.op_sharding import OpSharding, XlaHloSharding
 from haloc.runtime.partitioned import leaf_shardings
+from haloc.runtime.serialization import serialized
 from haloc.runtime.xla_shape import PjRtLayout
 
 
@@ -36,6 +37,11 @@ class Executable:
             digest = hashlib.sha256(text).digest()[:16]
             self._fingerprint = str(int.from_bytes(digest, "little")).encode()
         return self._fingerprint
+
+    def serialize(self) -> bytes:
+        """For `Client.deserialize_executable`, in this process or another, on a CPU with the same
+        features. The format is described in docs/executable-format.md."""
+        return serialized(self._compilation, self.fingerprint)
 
     def get_output_memory_kinds(self) -> list[list[str]]:
         return [["device" for s in self._program.results if s.is_array]]

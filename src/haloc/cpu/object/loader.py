@@ -37,13 +37,14 @@ class LoadedImage:
     ResourceExhaustedError where there is no memory.
     """
 
+    _is_mapped = False
+
     def __init__(self, image: Image, resolve: Resolve):
         machine = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
         if image.machine != machine:
             raise FailedPreconditionError(
                 f"the program is compiled for {image.machine}; this machine is {machine}"
             )
-        self._is_mapped = False
         self._size_bytes = image.size_bytes
         # Resolving may fail, and may load other images: before there is anything to give back.
         addresses = [(resolve(name), place) for name, place in image.imports]
