@@ -84,6 +84,23 @@ class TestReduced:
         with pytest.raises(InvalidArgumentError, match="nothing is wrong with big"):
             reduced(module, arguments_of(module), Mismatch(PASSES))
 
+    def test_an_interruption_ends_it_with_the_smallest_so_far(self):
+        module = parse_module(PROGRAM)
+        found = []
+
+        def fault(candidate: HloModule, arguments: Sequence[Value]) -> str:
+            if len(found) == 1:
+                found.append(candidate)
+                raise KeyboardInterrupt
+            if "atan2" not in opcodes(candidate):
+                return ""
+            if len(opcodes(candidate)) < len(opcodes(module)):
+                found.append(candidate)
+            return "there"
+
+        small = reduced(module, arguments_of(module), fault, constants=False)
+        assert opcodes(small.module) == opcodes(found[0]) != opcodes(module)
+
     def test_steps_are_told(self):
         steps = []
         module = parse_module(PROGRAM)

@@ -36,11 +36,19 @@ class _Search:
     wanted: str
     on_step: OnStep
     is_valid: bool
+    best: Program
     tried: int = 0
     seen: set[tuple] = field(default_factory=set)
 
     def rounds(self, program: Program) -> Program:
-        """Apply the edits, one after the other, until none of them helps."""
+        """Apply the edits, one after the other, until none of them helps, or an interruption."""
+        self.best = program
+        try:
+            return self._rounds(program)
+        except KeyboardInterrupt:  # what has been found is worth having
+            return self.best
+
+    def _rounds(self, program: Program) -> Program:
         while True:
             before = program.size
             for edit in EDITS:
@@ -51,7 +59,7 @@ class _Search:
     def repeat(self, edit: Edit, program: Program) -> Program:
         """Apply an edit for as long as one of its candidates fails."""
         while (smaller := self.first_that_fails(edit(program), program.size)) is not None:
-            program = smaller
+            self.best = program = smaller
             self.on_step(self.tried, program)
         return program
 
@@ -96,15 +104,15 @@ def reduced(
     values they had, by operands and by zeros, calls inlined, dimensions shrunk, annotations
     dropped; with `constants`, small arguments end up inside the program. If the given module
     verifies, so do the candidates. Raises InvalidArgumentError when the given program does not
-    fail.
+    fail. An interruption (Ctrl-C) ends the search: the result is the smallest so far.
     """
     wanted = failure(module.clone(), arguments)
     if not wanted:
         raise InvalidArgumentError(
             f"nothing is wrong with {module.name}: there is no fault to keep"
         )
-    search = _Search(failure, wanted, on_step, _verifies(module))
     program = Program(module.clone(), list(arguments))
+    search = _Search(failure, wanted, on_step, _verifies(module), program)
     # What is dead goes first; if that is where the fault is, it is made a result.
     starts = (cleaned(copied(program)), with_open_ends(program))
     program = search.rounds(search.first_that_fails(starts, None) or program)

@@ -53,6 +53,9 @@ class Isolated:
             answer = _receive(server.stdout)
         except BrokenPipeError:
             answer = None
+        except KeyboardInterrupt:
+            self._stop()  # else the next question would get this one's answer
+            raise
         if answer is None:
             raise InternalError("the process that judges programs has gone")
         judged, told = answer
@@ -67,6 +70,9 @@ class Isolated:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         server, self._server = self._server, None
         if server is not None:
             server.kill()
@@ -81,6 +87,7 @@ class Isolated:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for who asks
         )
         return self._server
 
