@@ -113,17 +113,27 @@ def test_ragged_all_to_all_as_jax_writes_it():
     np.testing.assert_array_equal(second[2], X[1][0][1])  # The later member writes over.
 
 
-def test_a_sdy_collective_is_a_change_of_sharding():
-    """In generic form, the one that is read."""
-    text = """sdy.mesh @m = <["x"=2,"y"=2]>
-    func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
-      %s = sdy.sharding_constraint %a <@m, [{"x"}, {"y"}]> : tensor<4x4xf32>
-      %0 = sdy.all_gather [{}, {"y"}] %s out_sharding=<@m, [{"x"}, {}]> : tensor<4x4xf32>
-      return %0 : tensor<4x4xf32> }"""
-    module = parse_stablehlo(jaxlib_prints(text)[1])
-    verify(module)
-    assert str(module.entry.root.sharding) == "{mesh['x'=2,'y'=2], [{'x'}, {}]}"
-    assert module.entry.root.attrs["custom_call_target"] == "Sharding"
+@pytest.mark.parametrize(
+    ("op", "sharding"),
+    [
+        ('all_gather [{}, {"y"}]', '[{"x"}, {}]'),
+        ("all_slice [{}, {}]", '[{"x"}, {"y"}]'),
+        ('all_to_all [{"y"}: 1->0]', '[{"x", "y"}, {}]'),
+        ("collective_permute", '[{"y"}, {"x"}]'),
+        ("all_reduce {}", '[{"x"}, {"y"}]'),
+        ("reduce_scatter [{}, {}]", '[{"x"}, {"y"}]'),
+    ],
+)
+def test_a_sdy_collective_is_a_change_of_sharding(op, sharding):
+    module = read(f"""sdy.mesh @m = <["x"=2,"y"=2]>
+    func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {{
+      %s = sdy.sharding_constraint %a <@m, [{{"x"}}, {{"y"}}]> : tensor<4x4xf32>
+      %0 = sdy.{op} %s out_sharding=<@m, {sharding}> : tensor<4x4xf32>
+      return %0 : tensor<4x4xf32> }}""")
+    root = module.entry.root
+    assert root.attrs["custom_call_target"] == "Sharding"
+    wanted = sharding.replace('"', "'")
+    assert str(root.sharding) == f"{{mesh['x'=2,'y'=2], {wanted}}}"
 
 
 def test_a_future_from_elsewhere_is_refused_by_name():

@@ -9,6 +9,7 @@ from haloc.formats.stablehlo.mlir import (
     Integer,
     MlirOp,
     MlirValue,
+    OtherAttribute,
     SdyManualAxes,
     SdyPerValue,
 )
@@ -88,6 +89,29 @@ def _edge(reader: OperationReader, name: str, position: int) -> MlirOp:
     return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
 
 
+_AXES = {
+    "sdy.all_gather": ("gathering_axes", "list_of_axis_ref_lists"),
+    "sdy.all_reduce": ("reduction_axes", "axis_ref_list"),
+    "sdy.all_slice": ("slicing_axes", "list_of_axis_ref_lists"),
+    "sdy.all_to_all": ("params", "all_to_all_param_list"),
+    "sdy.reduce_scatter": ("reduce_scatter_axes", "list_of_axis_ref_lists"),
+}
+"""What stands in front of the operand of a collective: the attribute, and its kind."""
+
+
+def _collective(reader: OperationReader, name: str, position: int) -> MlirOp:
+    """`sdy.all_gather [{}, {"y"}] %0 out_sharding=<@mesh, [...]> : type`."""
+    attributes: dict[str, Attribute] = {}
+    if name in _AXES:
+        key, kind = _AXES[name]
+        attributes[key] = OtherAttribute(f"#sdy<{kind}{reader.cursor.group()}>")
+    operand = reader.operand()
+    reader.cursor.expect_word("out_sharding")
+    reader.cursor.expect("=")
+    attributes["out_sharding"] = parse_sdy_sharding(reader.cursor)
+    return _one_type(reader, MlirOp(name, [operand], attributes, [], [], None, position))
+
+
 def _manual_computation(reader: OperationReader, name: str, position: int) -> MlirOp:
     """`(%a) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg: t) {...} : ...`."""
     cursor = reader.cursor
@@ -139,7 +163,7 @@ def _body(reader: OperationReader, op: MlirOp) -> MlirOp:
     return op
 
 
-OWN_FORMS |= {
+OWN_FORMS |= dict.fromkeys((*_AXES, "sdy.collective_permute"), _collective) | {
     "sdy.data_flow_edge": _edge,
     "sdy.manual_computation": _manual_computation,
     "sdy.mesh": _mesh,
