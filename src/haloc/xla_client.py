@@ -25,8 +25,9 @@ from haloc.ffi.registration import (
     unregister_custom_call_target,
 )
 from haloc.flags import Flags
-from haloc.runtime import profiler
+from haloc.runtime import hlo_sharding_util, profiler
 from haloc.runtime.array import ArrayImpl
+from haloc.runtime.array import ArrayImpl as Array
 from haloc.runtime.aval import ShapedArray
 from haloc.runtime.backend import CpuBackend, InterpreterBackend
 from haloc.runtime.client import Client
@@ -40,12 +41,17 @@ from haloc.runtime.device_assignment import (
 )
 from haloc.runtime.dlpack_arrays import (
     buffer_to_dlpack_managed_tensor,
+    cuda_array_interface_to_buffer,
     dlpack_managed_tensor_to_buffer,
 )
 from haloc.runtime.executable import Executable
 from haloc.runtime.hlo_module import XlaHloComputation as HloComputation
 from haloc.runtime.hlo_module import XlaHloModule as HloModule
-from haloc.runtime.hlo_module import hlo_module_cost_analysis, hlo_module_from_text
+from haloc.runtime.hlo_module import (
+    hlo_module_cost_analysis,
+    hlo_module_from_text,
+    hlo_module_to_dot_graph,
+)
 from haloc.runtime.hlo_print_options import HloPrintOptions
 from haloc.runtime.host_buffer import HostBufferSemantics
 from haloc.runtime.loaded_executable import LoadedExecutable
@@ -59,6 +65,7 @@ from haloc.runtime.placement import (
     batched_device_put,
     reorder_shards,
 )
+from haloc.runtime.pprof_json import json_to_pprof_profile, pprof_profile_to_json
 from haloc.runtime.result_handler import ResultHandler, array_result_handler
 from haloc.runtime.results import ExecuteResults, ShardedToken, Token
 from haloc.runtime.shard import Shard
@@ -77,7 +84,12 @@ from haloc.runtime.sharding import (
     SingleDeviceSharding,
     Unstacked,
 )
-from haloc.runtime.traceback import Frame, Traceback, set_tracebacks_enabled
+from haloc.runtime.traceback import (
+    Frame,
+    Traceback,
+    set_tracebacks_enabled,
+    tracebacks_enabled,
+)
 from haloc.runtime.xla_computation import XlaComputation
 from haloc.runtime.xla_shape import PjRtLayout, PrimitiveType, dtype_to_etype
 from haloc.runtime.xla_shape import XlaLayout as Layout
@@ -85,6 +97,7 @@ from haloc.runtime.xla_shape import XlaProgramShape as ProgramShape
 from haloc.runtime.xla_shape import XlaShape as Shape
 
 __all__ = [
+    "Array",
     "ArrayCopySemantics",
     "ArrayImpl",
     "Chunked",
@@ -139,14 +152,19 @@ __all__ = [
     "batched_device_put",
     "buffer_to_dlpack_managed_tensor",
     "check_and_canonicalize_memory_kind",
+    "cuda_array_interface_to_buffer",
     "custom_call_targets",
     "dlpack_managed_tensor_to_buffer",
     "dtype_to_etype",
     "encode_inspect_sharding_callback",
     "hlo_module_cost_analysis",
     "hlo_module_from_text",
+    "hlo_module_to_dot_graph",
+    "hlo_sharding_util",
+    "json_to_pprof_profile",
     "make_cpu_client",
     "make_interpreter_client",
+    "pprof_profile_to_json",
     "profiler",
     "register_custom_call_as_batch_partitionable",
     "register_custom_call_handler",
@@ -156,6 +174,7 @@ __all__ = [
     "register_custom_type_id",
     "reorder_shards",
     "set_tracebacks_enabled",
+    "tracebacks_enabled",
     "unregister_custom_call_target",
 ]
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from haloc.errors import InvalidArgumentError
 from haloc.xla_client import (
     Chunked,
     GSPMDSharding,
@@ -24,6 +25,7 @@ from haloc.xla_client import (
     ShardingSpec,
     SingleDeviceSharding,
     Unstacked,
+    hlo_sharding_util,
     make_interpreter_client,
 )
 
@@ -63,11 +65,21 @@ def test_a_mesh_of_another_library() -> None:
 
 
 def test_a_spec_of_another_library() -> None:
-    class PartitionSpec(tuple):
-        """What others call it."""
+    class Spec(tuple):
+        UNCONSTRAINED = "?"
+        unreduced = frozenset({"y"})
 
-    named = NamedSharding(Mesh(GRID, ("x", "y")), PartitionSpec(("x", None)))
-    assert named.spec == P("x", None)
+    named = NamedSharding(Mesh(GRID, ("x", "y")), Spec(("x", None, "?")))
+    assert named.spec == P("x", None, P.UNCONSTRAINED, unreduced={"y"})
+
+
+def test_meshes_and_shardings_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    mesh = jax.sharding.Mesh(GRID, ("x", "y"))
+    ours = NamedSharding(mesh, jax.P("y", None))
+    assert ours.spec == P("y", None)
+    theirs = jax.sharding.NamedSharding(mesh, jax.P("y", None))
+    assert theirs.devices_indices_map((8, 3)) == ours.devices_indices_map((8, 3))
 
 
 def test_unreduced_axes() -> None:
@@ -144,6 +156,32 @@ def test_specs_are_sequences() -> None:
     assert spec.update(partitions=("z",)) == P("z")
     assert spec + P("w") == P("x", "y", None, "w")
     assert P([]) == P(None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{devices=[2,4]<=[8]}",
+        "{devices=[2,4]<=[4,2]T(1,0)}",
+        "{devices=[2,3]<=[3,2]T(1,0)}",
+        "{devices=[2,2,2]<=[2,2,2]T(2,0,1) last_tile_dim_replicate}",
+        "{devices=[2,2,2]7,6,5,4,3,2,1,0 last_tile_dims={manual}}",
+        "{devices=[2,2,2]<=[8] last_tile_dims={unreduced}}",
+    ],
+)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_copies_over_a_dimension(text: str, dim: int) -> None:
+    before = HloSharding.from_string(text)
+    after = hlo_sharding_util.PartiallyReplicateTiledShardingOnDims(before, [dim])
+    tiles = before.ir.tile_assignment
+    other = 1 - dim
+    for part in range(tiles.shape[other]):
+        devices = set(np.take(tiles, part, other).flat)
+        assert set(np.take(after.ir.tile_assignment, part, other).flat) == devices
+    assert after.tile_assignment_dimensions()[dim] == 1
+    assert after.num_devices() == before.num_devices()
+    with pytest.raises(InvalidArgumentError, match="has no dimension 2"):
+        hlo_sharding_util.PartiallyReplicateTiledShardingOnDims(before, [2])
 
 
 def test_op_shardings_check_their_fields() -> None:

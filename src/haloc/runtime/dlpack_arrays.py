@@ -75,6 +75,13 @@ def buffer_to_dlpack_managed_tensor(buffer: ArrayImpl, stream: int | None = None
     return buffer.__dlpack__(stream=stream)
 
 
+def cuda_array_interface_to_buffer(
+    cai: dict[str, Any], gpu_backend: Client | None = None, device_id: int | None = None
+) -> ArrayImpl:
+    """UnimplementedError: memory of a CUDA device needs a GPU client, which haloc does not have."""
+    raise UnimplementedError("cuda_array_interface_to_buffer: haloc has no GPU client")
+
+
 def _array(value: np.ndarray, device: Device, copy: bool | None) -> ArrayImpl:
     memory = device.default_memory()
     pointer = data_pointer(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from haloc.analysis.cost import cost_analysis
+from haloc.formats.dot import to_dot
 from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
 from haloc.formats.hlo_text import parse_module, to_text
 from haloc.formats.proto import Message, decode
@@ -85,3 +86,8 @@ def hlo_module_cost_analysis(client: object, module: XlaHloModule) -> dict[str, 
     """XLA's cost properties of a module, by name. The client makes no difference: the numbers are
     the module's."""
     return module.cost_analysis()
+
+
+def hlo_module_to_dot_graph(module: XlaHloModule) -> str:
+    """The module's graph in Graphviz's language."""
+    return to_dot(module.ir)

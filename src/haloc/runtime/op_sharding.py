@@ -282,6 +282,11 @@ class XlaHloSharding:
         """Sizes of the mesh axes, device ids counted row-major, of which every tile dimension is a
         product. InvalidArgumentError for device ids that are no iota, or where there is no such
         mesh."""
+        return self.mesh_axes()[0]
+
+    def mesh_axes(self) -> tuple[list[int], list[list[int]]]:
+        """(sizes of the mesh axes, for each tile dimension the axes that it is made of, by number,
+        major first). InvalidArgumentError as for `get_axis_sizes`."""
         devices = self.ir.devices
         if not isinstance(devices, Iota):
             raise InvalidArgumentError(f"sharding {self.ir} has no axes: its devices are no iota")
@@ -290,12 +295,11 @@ class XlaHloSharding:
         cuts = sorted({*accumulate(turned, mul), *accumulate(self.ir.tile_dims, mul)} - {1})
         if any(larger % smaller for smaller, larger in pairwise(cuts)):
             raise InvalidArgumentError(f"sharding {self.ir} has no mesh axes that divide its tiles")
-        pieces = iter([larger // smaller for smaller, larger in pairwise([1, *cuts])])
-        by_source: dict[int, list[int]] = {}
-        for source, size in zip(devices.order, turned, strict=True):
-            while prod(by_source.setdefault(source, [])) < size:
-                by_source[source].append(next(pieces))
-        return [size for source in sorted(by_source) for size in by_source[source]]
+        sizes = [larger // smaller for smaller, larger in pairwise([1, *cuts])]
+        by_source = _grouped(sizes, turned)
+        numbered = [n for d in np.argsort(devices.order) for n in by_source[d]]
+        axes = [[numbered.index(n) for n in group] for group in _grouped(sizes, self.ir.tile_dims)]
+        return [sizes[n] for n in numbered], axes
 
     def replicate_on_last_tile_dim(self) -> bool:
         return self.ir.subgroups == ("replicated",)
@@ -333,3 +337,15 @@ class XlaHloSharding:
 
     def __repr__(self) -> str:
         return str(self.ir)
+
+
+def _grouped(sizes: Sequence[int], products: Sequence[int]) -> list[list[int]]:
+    """The numbers of the sizes that multiply to each product, in order."""
+    numbers = iter(range(len(sizes)))
+    groups: list[list[int]] = []
+    for product in products:
+        group: list[int] = []
+        while prod(sizes[n] for n in group) < product:
+            group.append(next(numbers))
+        groups.append(group)
+    return groups

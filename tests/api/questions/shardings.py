@@ -124,6 +124,19 @@ HloSharding.from_proto(s)""",
     "hlo equality": "HloSharding.iota_tile((4,)) == HloSharding.from_string('{devices=[4]0,1,2,3}')",
     "hlo hash": "hash(HloSharding.iota_tile((4,))) == hash(HloSharding.from_string('{devices=[4]<=[4]}'))",
     "hlo pickling": "pickle.loads(pickle.dumps(HloSharding.iota_tile((4,))))",
+    **{
+        f"hlo {text} copied over {dims}": (
+            f"hlo_sharding_util.PartiallyReplicateTiledShardingOnDims(HloSharding.from_string({text!r}), {dims})"
+        )
+        for text in (
+            "{devices=[2,2]<=[4]}",
+            "{devices=[2,2]0,2,1,3}",
+            "{replicated}",
+            "{devices=[2,2,2]<=[8] last_tile_dim_replicate}",
+            "{devices=[2,4]<=[4,2]T(1,0)}",
+        )
+        for dims in ([0], [1], [0, 1], [])
+    },
     # PartitionSpec
     "spec repr": f"{P}('x', None, ('y', 'z'))",
     "spec of nothing": f"{P}()",

@@ -109,9 +109,7 @@ def _axes(entry: Any) -> tuple[Any, ...]:
 
 def _checked(spec: Any, mesh: Any) -> PartitionSpec:
     if not isinstance(spec, PartitionSpec):
-        if type(spec).__name__ != "PartitionSpec":
-            raise TypeError(f"NamedSharding: spec is a {type(spec).__name__}, not a PartitionSpec")
-        spec = PartitionSpec(*spec)  # of another library
+        spec = _own_spec(spec)
     used = [a for entry in spec for a in _axes(entry)]
     for axis in [*used, *sorted(spec.unreduced | spec.reduced)]:
         if axis not in mesh.axis_names:
@@ -124,3 +122,13 @@ def _checked(spec: Any, mesh: Any) -> PartitionSpec:
                 f"positional dimension, but {spec} has duplicate entries for `{axis}`"
             )
     return spec
+
+
+def _own_spec(spec: Any) -> PartitionSpec:
+    """The spec of another library, which is known by its UNCONSTRAINED."""
+    unconstrained = getattr(spec, "UNCONSTRAINED", None)
+    if unconstrained is None:
+        raise TypeError(f"NamedSharding: spec is a {type(spec).__name__}, not a PartitionSpec")
+    entries = (PartitionSpec.UNCONSTRAINED if e is unconstrained else e for e in spec)
+    sums = {name: getattr(spec, name, ()) for name in ("unreduced", "reduced")}
+    return PartitionSpec(*entries, **sums)

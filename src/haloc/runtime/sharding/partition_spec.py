@@ -35,7 +35,7 @@ class PartitionSpec:
     def __init__(
         self, *partitions: Any, unreduced: Iterable[str] = (), reduced: Iterable[str] = ()
     ):
-        self._partitions = tuple(map(_canonical, partitions))
+        self._partitions = tuple(map(canonicalize_partition, partitions))
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
 
@@ -50,10 +50,10 @@ class PartitionSpec:
 
     def index(self, entry: Any) -> int:
         """ValueError where no dimension has this entry."""
-        return self._partitions.index(_canonical(entry))
+        return self._partitions.index(canonicalize_partition(entry))
 
     def count(self, entry: Any) -> int:
-        return self._partitions.count(_canonical(entry))
+        return self._partitions.count(canonicalize_partition(entry))
 
     def update(self, **changes: Any) -> PartitionSpec:
         """The same with `partitions=`, `unreduced=` or `reduced=` replaced."""
@@ -102,8 +102,8 @@ def _joined(words: list[str]) -> str:
     return f"PartitionSpec({', '.join(words)})"
 
 
-def _canonical(entry: Any) -> Any:
-    """No axes are None, and one axis is itself."""
+def canonicalize_partition(entry: Any) -> Any:
+    """An entry as specs hold it: None for no axes, one axis itself, several as a tuple."""
     if isinstance(entry, list | tuple):
         if len(entry) <= 1:
             return entry[0] if entry else None
