@@ -376,4 +376,10 @@ UNSUPPORTED: dict[str, Case] = {
         UnimplementedError,
         "only arrays of static shape",
     ),
+    "a dynamic result": (
+        "HloModule m\nENTRY e { a = f32[4] parameter(0)\n n = s32[] parameter(1)\n"
+        " ROOT s = f32[<=4] set-dimension-size(a, n), dimensions={0} }",
+        UnimplementedError,
+        "the result of the entry is f32[<=4]{0}: only arrays of static shape can be returned",
+    ),
 }

@@ -24,7 +24,6 @@ from haloc.ops.scalar import Indices, Read, Scalar
 from haloc.ops.scalar import Value as Element
 from haloc.ops.table import (
     Attr,
-    Effect,
     Evaluator,
     Indexed,
     OpDef,
@@ -215,7 +214,6 @@ register(
         infer=_infer_dynamic_reshape,
         evaluate=_dynamic_reshape,
         lower=Structure.NO_CODE,
-        effect=Effect.PURE,
         example=_example_dynamic_reshape,
         spec="dynamic_reshape",
         any_size=True,

@@ -35,7 +35,7 @@ def dynamic_padder(module: HloModule) -> bool:
         if not shape.is_static:
             raise UnimplementedError(
                 f"{what} of {module.name} is {shape.to_string(False)}: a dynamic shape at the "
-                "entry is not run natively; platform 'interpreter' runs it"
+                "entry is not run natively; haloc.interpreter.run runs it"
             )
     for computation in computations:
         _Padder(computation).run()

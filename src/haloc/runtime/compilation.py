@@ -19,7 +19,7 @@ from haloc.runtime.compile_options import CompileOptions, check_layouts, check_s
 from haloc.runtime.computation import read_computation
 from haloc.runtime.device import Device
 from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
-from haloc.runtime.dump import Dumper
+from haloc.runtime.dump import Dumper, is_dumping
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.partitioned import check_partitioned
 from haloc.runtime.program_cache import ProgramKey, find, store
@@ -84,18 +84,21 @@ def compile_computation(
     module = read_computation(computation)
     counts = _participants(module, options)
     devices = assigned_devices(options.device_assignment, counts, listed, client_devices)
-    dumper = Dumper(flags, module.name)
-    dumper.dump(module, "before_optimizations")
+    dumper = Dumper(flags, module.name, backend.platform)
+    dumper.before(module)
     on_progress("verify", 0, 0)
     verify(module)
     _check_module(module, options)
     check_partitioned(module, counts[1])
     started = time.perf_counter()
     _tell(flags, 4, lambda: f"--- before optimization ---\n{to_text(module)}")
-    program = backend.compile(module, CompilerOptions(flags, on_progress, *counts))
+    on_pass = dumper.after_pass if dumper.dumps_passes else None
+    program = backend.compile(
+        module, CompilerOptions(flags, on_progress, *counts, on_pass, dumper.enabled)
+    )
     _tell(flags, 4, lambda: f"--- after optimization ---\n{to_text(program.optimized)}")
     _tell(flags, 2, lambda: _summary(program, time.perf_counter() - started))
-    dumper.dump(program.optimized, f"{backend.platform}_after_optimizations")
+    dumper.after(program)
     if cache and key:
         store(cache, key, program, counts[0], module.name)
     return Compilation(program, lambda: module, *counts, devices, listed, flags, options_proto)
@@ -103,8 +106,7 @@ def compile_computation(
 
 def _cache_for(backend: Backend, flags: Flags) -> DiskCache | None:
     """Where compiled programs are kept; None where there is something to see in the making."""
-    is_dumping = flags.xla_enable_dumping and (flags.xla_dump_to or flags.xla_dump_hlo_as_text)
-    if backend.platform != "cpu" or is_dumping or flags.debug >= 3:
+    if backend.platform != "cpu" or is_dumping(flags) or flags.debug >= 3:
         return None
     return DiskCache.of(flags)
 
@@ -210,6 +212,12 @@ def _check_module(module: HloModule, options: CompileOptions) -> None:
                     f"parameter {number} of the entry is {shape}: only arrays of static shape can "
                     "be passed"
                 )
+    result = module.entry.root.shape
+    if not result.is_static:
+        raise UnimplementedError(
+            f"the result of the entry is {result}: only arrays of static shape can be returned; "
+            "haloc.interpreter.run gives arrays of the sizes there are"
+        )
     check_layouts(options, parameters, module.entry.root.shape)
 
 
