@@ -176,16 +176,34 @@ def test_nothing_is_ever_sent():
         run_participants(program(*lines), vectors(3), 3)
 
 
-def test_two_senders_on_one_channel_need_pairs():
+def test_several_on_one_channel_need_pairs():
     lines = [line.split(", frontend")[0] for line in ring(channel=7)]
-    with pytest.raises(InvalidArgumentError, match="both send on channel 7"):
+    with pytest.raises(InvalidArgumentError, match="share channel 7; source_target_pairs must say"):
         run_participants(program(*lines), vectors(2), 2)
+
+
+def test_a_channel_of_two_without_pairs():
+    """One branch sends, the other receives: the channel alone joins them."""
+    regions = ADD + (
+        "give { give.x = f32[2] parameter(0)\n t = token[] after-all()\n"
+        " s = (f32[2], u32[], token[]) send(give.x, t), channel_id=2\n"
+        " d = token[] send-done(s), channel_id=2\n ROOT give.r = f32[2] negate(give.x) }\n"
+        "take { take.x = f32[2] parameter(0)\n take.t = token[] after-all()\n"
+        " r = (f32[2], u32[], token[]) recv(take.t), channel_id=2\n"
+        " take.d = (f32[2], token[]) recv-done(r), channel_id=2\n"
+        " ROOT v = f32[2] get-tuple-element(take.d), index=0 }\n"
+    )
+    module = diverging("give", "take", regions)
+    results = run_participants(module, [[np.float32([k, 5])] for k in (3, 4)], 2)
+    assert [r.tolist() for r in results] == [[-3, -5], [3, 5]]
+    with pytest.raises(InvalidArgumentError, match="share channel 2"):
+        run_participants(module, vectors(3), 3)
 
 
 # --- Going wrong --------------------------------------------------------------------------------
 
 
-def diverging(first: str, second: str):
+def diverging(first: str, second: str, regions: str = ADD):
     """Replica 0 calls `first`, the others `second`."""
     return program(
         "r = u32[] replica-id()",
@@ -193,6 +211,7 @@ def diverging(first: str, second: str):
         "p = pred[] compare(r, z), direction=EQ",
         f"ROOT c = f32[2] conditional(p, x, x), true_computation={first},"
         f" false_computation={second}",
+        regions=regions,
     )
 
 

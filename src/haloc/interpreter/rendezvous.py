@@ -71,7 +71,7 @@ class Rendezvous:
         self._tables: dict[Key, _Table] = {}
         self._turns: Counter[Key] = Counter()
         self._mail: defaultdict[Key, _Mailbox] = defaultdict(_Mailbox)
-        self._senders: dict[int, int] = {}
+        self._ends: dict[tuple[str, int], int] = {}
         self._waiting: dict[int, _Wait] = {}
         self._finished: set[int] = set()
 
@@ -121,7 +121,7 @@ class Rendezvous:
         with self._changed:
             if pairs is None:
                 target = None
-                self._check_only_sender(participant, instruction, channel)
+                self._check_only_one(participant, instruction)
             else:
                 target = dict(pairs).get(participant)
                 if target is None:
@@ -131,14 +131,14 @@ class Rendezvous:
             box.sent += 1
             self._changed.notify_all()
 
-    def _check_only_sender(
-        self, participant: int, instruction: HloInstruction, channel: int
-    ) -> None:
-        first = self._senders.setdefault(channel, participant)
+    def _check_only_one(self, participant: int, instruction: HloInstruction) -> None:
+        """Without pairs a channel joins one participant that sends to one that receives."""
+        channel = attr(instruction, "channel_id")
+        first = self._ends.setdefault((instruction.opcode, channel), participant)
         if first != participant:
             raise InvalidArgumentError(
-                f"{instruction.opcode}: {self.name(first)} and {self.name(participant)} both send "
-                f"on channel {channel}; source_target_pairs must say to whom"
+                f"{instruction.opcode}: {self.name(first)} and {self.name(participant)} share "
+                f"channel {channel}; source_target_pairs must say who sends to whom"
             )
 
     def ask(self, participant: int, instruction: HloInstruction) -> Key | None:
@@ -149,6 +149,8 @@ class Rendezvous:
             return None
         with self._changed:
             target = None if pairs is None else participant
+            if pairs is None:
+                self._check_only_one(participant, instruction)
             box = self._mail[channel, target]
             box.asked += 1
             sources = range(self.count) if pairs is None else [s for s, t in pairs if t == target]
