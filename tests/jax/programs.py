@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax, random
+from jax.experimental.ode import odeint
+from jax.scipy import special, stats
+
+import jax
+from jax import export, lax, random
 
 PROGRAMS = {}
 """Name -> function of nothing."""
@@ -304,8 +307,6 @@ def fourier():
 @program
 def special_functions():
     x = jnp.linspace(0.1, 5, 17)
-    from jax.scipy import special, stats
-
     return [
         special.gammaln(x),
         special.digamma(x),
@@ -326,8 +327,6 @@ def segments():
 
 @program
 def ode():
-    from jax.experimental.ode import odeint
-
     def pendulum(y, t):
         return jnp.array([y[1], -jnp.sin(y[0])])
 
@@ -359,8 +358,6 @@ def callbacks():
 
 @program
 def exported():
-    from jax import export
-
     artifact = export.export(jax.jit(lambda x: jnp.cos(x) + 1))(
         jax.ShapeDtypeStruct((4,), jnp.float32)
     )

@@ -8,34 +8,33 @@ of arrays, or the text of the exception}.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import re
 import sys
 import traceback
+from pathlib import Path
+
+import numpy as np
 
 
 def main(platform: str, file: str, names: str = "") -> None:
     os.environ["JAX_PLATFORMS"] = "haloc,cpu" if platform == "haloc" else "cpu"
-    import jax
-    import numpy as np
-
+    # After the choice of platform, which JAX reads when it is imported.
+    programs = importlib.import_module("tests.jax.programs")
+    jax = importlib.import_module("jax")
     if platform != "jaxlib":
-        import haloc.jax
-
-        haloc.jax.install(platform)
-    from tests.jax.programs import PROGRAMS
-
+        importlib.import_module("haloc.jax").install(platform)
     results = {}
-    for name, function in PROGRAMS.items():
+    for name, function in programs.PROGRAMS.items():
         if names and not re.search(names, name):
             continue
         try:
             results[name] = [np.asarray(leaf) for leaf in jax.tree.leaves(function())]
         except Exception:
             results[name] = traceback.format_exc()
-    with open(file, "wb") as out:
-        pickle.dump(results, out)
+    Path(file).write_bytes(pickle.dumps(results))
 
 
 if __name__ == "__main__":

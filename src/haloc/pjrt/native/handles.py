@@ -77,6 +77,8 @@ _OWN = {
     "Client": (),
     # functions: PJRT_Memory begins with a table of functions since version 0.105.
     "Memory": ("functions",),
+    # Of the optimised program.
+    "Executable": ("format", "format_size"),
     # plan: the struct that `execute` reads, or null when Python executes.
     "LoadedExecutable": ("plan",),
     # storage: the counted memory. class_bytes: what the heap gave for the buffer itself.

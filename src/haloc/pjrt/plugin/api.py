@@ -6,6 +6,7 @@ import ctypes
 from functools import cache
 
 import haloc.pjrt.plugin.buffers
+import haloc.pjrt.plugin.compilation
 import haloc.pjrt.plugin.execute  # noqa: F401  (declares entries, as the one above does)
 from haloc.pjrt.abi import API_VERSION, ARGS, Api
 from haloc.pjrt.native.hooks import HOOK_NUMBERS

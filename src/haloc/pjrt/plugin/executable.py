@@ -7,32 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from haloc.errors import UnimplementedError
-from haloc.flags import no_progress
+from haloc.formats.hlo_proto import HloModuleProtoWithConfig
 from haloc.pjrt.abi import STRUCT, buffer_type_of
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.library import library
-from haloc.pjrt.plugin.client import CLIENTS, PluginClient
-from haloc.pjrt.plugin.entry import bytes_at, entry, text_at
+from haloc.pjrt.plugin.client import PluginClient
+from haloc.pjrt.plugin.entry import entry
 from haloc.pjrt.plugin.named_values import named_values
 from haloc.pjrt.plugin.plan import int64s, native_plan
-from haloc.runtime.backend import CpuBackend
-from haloc.runtime.compilation import Compilation, compile_computation
-from haloc.runtime.compile_options import CompileOptions
+from haloc.runtime.compilation import Compilation
 from haloc.runtime.device_assignment import DeviceAssignment
 from haloc.runtime.executable import Executable
-
-_FORMATS = ("mlir", "hlo")
 
 
 class PluginExecutable:
     """One compiled program: its PJRT_Executable and its PJRT_LoadedExecutable."""
 
-    def __init__(self, client: PluginClient, compilation: Compilation, options: bytes):
+    def __init__(
+        self,
+        client: PluginClient,
+        compilation: Compilation,
+        options: bytes,
+        fingerprint: bytes = b"",
+    ):
         self.client = client
         self.compilation = compilation
         self.program = compilation.program
         self.about = Executable(compilation)
+        if fingerprint:
+            self.about._fingerprint = fingerprint
         self.results = [s for s in self.program.results if s.is_array]
         handles = {client.device_of[h.address]: h for h in client.devices}
         self.devices = [handles[d] for d in compilation.devices]
@@ -84,31 +87,29 @@ class PluginExecutable:
         handle.set("addressable_device_logical_ids", (ctypes.c_int32 * len(logical))(*logical))
         handle.set("num_addressable_device_logical_ids", ids.size)
 
+    def register(self) -> None:
+        """Give the handles to C, until it destroys them."""
+        EXECUTABLES[self.handle.address] = self
+        EXECUTABLES[self.loaded_handle.address] = self
+
 
 EXECUTABLES: dict[int, PluginExecutable] = {}
 """By the address of either handle, until C destroys it."""
 
-
-@entry("Client_Compile")
-def client_compile(args: Any) -> None:
-    program = STRUCT["Program"].from_address(args.program)
-    form = text_at(program.format, program.format_size)
-    if form not in _FORMATS:
-        raise UnimplementedError(f"program format {form!r}; haloc compiles {', '.join(_FORMATS)}")
-    code = bytes_at(program.code, program.code_size)
-    options = bytes_at(args.compile_options, args.compile_options_size)
-    args.executable = compile_program(CLIENTS[args.client], code, options).loaded_handle.address
+LENT: dict[int, Any] = {}
+"""Memory that C reads until it says otherwise, by address."""
 
 
-def compile_program(client: PluginClient, code: bytes, options: bytes) -> PluginExecutable:
-    """options: a serialised CompileOptionsProto."""
-    parsed = CompileOptions.ParseFromString(options) if options else CompileOptions()
-    devices = client.runtime.devices()
-    compilation = compile_computation(CpuBackend(), devices, code, devices, parsed, no_progress)
-    executable = PluginExecutable(client, compilation, options)
-    EXECUTABLES[executable.handle.address] = executable
-    EXECUTABLES[executable.loaded_handle.address] = executable
-    return executable
+def forget_destroyed() -> None:
+    """Drop what C has destroyed since the last time."""
+    native = library()
+    grave = native.call("exhume")
+    while grave:
+        following, handle = (ctypes.c_uint64 * 2).from_address(grave)
+        native.call("heap_free", grave, 64)
+        EXECUTABLES.pop(handle, None)
+        LENT.pop(handle, None)
+        grave = following
 
 
 @entry("LoadedExecutable_Delete")
@@ -122,3 +123,17 @@ def executable_memory_stats(args: Any) -> None:
     for name, *_ in args._fields_[3:]:
         if args.has(name):
             setattr(args, name, int(getattr(stats, name, 0)))
+
+
+@entry("Executable_OptimizedProgram")
+def executable_optimized_program(args: Any) -> None:
+    # Asked twice: for the size, then with memory of that size.
+    executable = EXECUTABLES[args.executable]
+    data = HloModuleProtoWithConfig(executable.program.optimized).serialize()
+    program = STRUCT["Program"].from_address(args.program)
+    executable.handle.set_text("format", b"hlo_with_config")
+    program.format = executable.handle.get("format")
+    program.format_size = executable.handle.get("format_size")
+    program.code_size = len(data)
+    if program.code:
+        ctypes.memmove(program.code, data, len(data))
