@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haloc.formats.stablehlo.bytecode import parse_bytecode
+from haloc.formats.stablehlo.bytecode import parse_bytecode, serialize_portable_artifact
 from haloc.formats.stablehlo.convert import to_hlo
 from haloc.formats.stablehlo.export import from_hlo
 from haloc.formats.stablehlo.text import parse_mlir
@@ -15,6 +15,7 @@ __all__ = [
     "parse_mlir",
     "parse_stablehlo",
     "print_mlir",
+    "serialize_portable_artifact",
     "to_hlo",
 ]
 

@@ -1,5 +1,6 @@
-"""StableHLO bytecode: portable artifacts and what `jax.export` holds, read without MLIR."""
+"""StableHLO bytecode: portable artifacts, read and written without MLIR."""
 
 from haloc.formats.stablehlo.bytecode.reader import is_bytecode, parse_bytecode
+from haloc.formats.stablehlo.bytecode.writer import serialize_portable_artifact
 
-__all__ = ["is_bytecode", "parse_bytecode"]
+__all__ = ["is_bytecode", "parse_bytecode", "serialize_portable_artifact"]

@@ -15,9 +15,28 @@ from haloc.formats.stablehlo.bytecode.entries import Decoder, Entries
 from haloc.formats.stablehlo.bytecode.numbers import read_float
 from haloc.formats.stablehlo.mlir import Enum, Struct, Token
 
+ENUMS: dict[str, tuple[str, ...]] = {
+    "custom_call_api_version": (
+        "UNSPECIFIED",
+        "ORIGINAL",
+        "STATUS_RETURNING",
+        "STATUS_RETURNING_UNIFIED",
+        "TYPED_FFI",
+    ),
+    "comparison_direction": ("EQ", "NE", "GE", "GT", "LE", "LT"),
+    "comparison_type": ("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "fft_type": ("FFT", "IFFT", "RFFT", "IRFFT"),
+    "precision": ("DEFAULT", "HIGH", "HIGHEST"),
+    "rng_algorithm": ("DEFAULT", "THREE_FRY", "PHILOX"),
+    "rng_distribution": ("", "UNIFORM", "NORMAL"),
+    "transpose": ("", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    "result_accuracy_mode": ("DEFAULT", "HIGHEST", "TOLERANCE"),
+}
+"""Words by number; an empty one stands for a number that means nothing."""
 
-def enum(kind: str, *names: str) -> Decoder:
-    """By number; an empty name stands for a number that means nothing."""
+
+def enum(kind: str) -> Decoder:
+    names = ENUMS[kind]
     first = int(not names[0])
     values = [Enum(kind, name) for name in names]
 
@@ -30,14 +49,14 @@ def enum(kind: str, *names: str) -> Decoder:
     return read
 
 
-DIRECTION = enum("comparison_direction", "EQ", "NE", "GE", "GT", "LE", "LT")
-COMPARISON = enum("comparison_type", "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
-FFT = enum("fft_type", "FFT", "IFFT", "RFFT", "IRFFT")
-PRECISION = enum("precision", "DEFAULT", "HIGH", "HIGHEST")
-ALGORITHM = enum("rng_algorithm", "DEFAULT", "THREE_FRY", "PHILOX")
-DISTRIBUTION = enum("rng_distribution", "", "UNIFORM", "NORMAL")
-TRANSPOSE = enum("transpose", "", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
-ACCURACY = enum("result_accuracy_mode", "DEFAULT", "HIGHEST", "TOLERANCE")
+DIRECTION = enum("comparison_direction")
+COMPARISON = enum("comparison_type")
+FFT = enum("fft_type")
+PRECISION = enum("precision")
+ALGORITHM = enum("rng_algorithm")
+DISTRIBUTION = enum("rng_distribution")
+TRANSPOSE = enum("transpose")
+ACCURACY = enum("result_accuracy_mode")
 
 
 def _struct(name: str, fields: str) -> Decoder:

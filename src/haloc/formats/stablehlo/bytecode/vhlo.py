@@ -87,26 +87,30 @@ def _api_version(cursor: ByteCursor, entries: Entries) -> Integer:
     return Integer(cursor.varint("a custom call's API version"), "i32")
 
 
-ATTRIBUTES: dict[int, Decoder] = {
+ENUM_CODES = {
+    "custom_call_api_version": 5,
+    "comparison_direction": 3,
+    "comparison_type": 4,
+    "fft_type": 7,
+    "precision": 11,
+    "rng_algorithm": 12,
+    "rng_distribution": 13,
+    "transpose": 16,
+    "result_accuracy_mode": 19,
+}
+
+ATTRIBUTES: dict[int, Decoder] = {code: own.enum(kind) for kind, code in ENUM_CODES.items()} | {
     1: lambda c, e: e.read_attributes(c),
     2: _boolean,
-    3: own.DIRECTION,
-    4: own.COMPARISON,
     5: _api_version,
     6: _dictionary,
-    7: own.FFT,
     8: _float,
     9: _integer,
     10: _alias,
-    11: own.PRECISION,
-    12: own.ALGORITHM,
-    13: own.DISTRIBUTION,
     14: lambda c, e: e.read_string(c),
     15: _tensor,
-    16: own.TRANSPOSE,
     17: lambda c, e: e.read_type(c),
     18: own.read_bounds,
-    19: own.ACCURACY,
     20: own.read_accuracy,
     21: meshes.sub_axis,
     22: meshes.axis_by_varint,
@@ -183,7 +187,7 @@ def _scalar(name: str) -> Decoder:
     return lambda cursor, entries: Scalar(name)
 
 
-_SCALARS = {
+SCALARS = {
     0: "i1",
     2: "bf16",
     3: "f16",
@@ -215,8 +219,9 @@ _SCALARS = {
     39: "f6E3M2FN",
     40: "f8E8M0FNU",
 }
+"""Element types by code."""
 
-TYPES: dict[int, Decoder] = {code: _scalar(name) for code, name in _SCALARS.items()} | {
+TYPES: dict[int, Decoder] = {code: _scalar(name) for code, name in SCALARS.items()} | {
     1: _complex,
     8: lambda c, e: Function(e.read_types(c), e.read_types(c)),
     20: _ranked,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from haloc.errors import InvalidArgumentError
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape
 from haloc.formats.stablehlo.convert.regions import addition
 from haloc.formats.stablehlo.mlir import Enum, MlirOp, Scalar, Struct
+from haloc.ir.dtype import PRED, S32
 from haloc.ir.module import HloInstruction
+from haloc.ir.shape import Shape
 from haloc.ops.attrs import ConvDims, WindowDim
 
 
@@ -112,10 +115,11 @@ def _einsum(scope: Scope, op: MlirOp) -> HloInstruction:
     shape = result_shape(op)
     plain = a.isalpha() and b.isalpha() and (out.isalpha() or not out)
     fits = len(a) == lhs.shape.rank and len(b) == rhs.shape.rank and len(out) == shape.rank
-    if not (arrow and comma and plain and fits) or any(len(set(x)) != len(x) for x in (a, b, out)):
+    once = len(set(out)) == len(out) and set(out) <= set(a + b)
+    if not (arrow and comma and plain and fits and once):
         reading.unimplemented(op, f"the equation {config!r}")
-    if set(a + b) - set(out) - (set(a) & set(b)) or set(out) - set(a + b):
-        reading.unimplemented(op, f"the equation {config!r}: it sums over one operand's letter")
+    lhs, a = _letters_once(scope, lhs, a, set(b + out))
+    rhs, b = _letters_once(scope, rhs, b, set(a + out))
     batch = [x for x in a if x in b and x in out]
     summed = [x for x in a if x in b and x not in out]
     order = [*batch, *(x for x in a if x not in b), *(x for x in b if x not in a)]
@@ -142,20 +146,42 @@ def _unary_einsum(scope: Scope, op: MlirOp) -> HloInstruction:
     config = reading.text(op, "einsum_config").replace(" ", "")
     a, arrow, out = config.partition("->")
     shape = result_shape(op)
-    distinct = len(set(a)) == len(a) == operand.shape.rank and len(set(out)) == len(out)
-    if not (arrow and distinct and set(out) <= set(a) and len(out) == shape.rank):
+    once = len(set(out)) == len(out) == shape.rank and set(out) <= set(a)
+    if not (arrow and once and len(a) == operand.shape.rank):
         reading.unimplemented(op, f"the equation {config!r}")
-    summed = tuple(i for i, x in enumerate(a) if x not in out)
-    kept = [x for x in a if x in out]
-    if summed:
-        sizes = tuple(operand.shape.dims[a.index(x)] for x in kept)
-        zero = scope.constant(0, shape.dtype)
-        region = addition(scope, shape.dtype)
-        operands = (operand, zero)
-        reduced = shape.with_dims(sizes)
-        operand = scope.add("reduce", reduced, operands, dimensions=summed, to_apply=region)
-    order = tuple(kept.index(x) for x in out)
-    return scope.add("transpose", shape, (operand,), dimensions=order)
+    operand, kept = _letters_once(scope, operand, a, set(out))
+    return scope.add("transpose", shape, (operand,), dimensions=tuple(map(kept.index, out)))
+
+
+def _letters_once(
+    scope: Scope, x: HloInstruction, letters: str, wanted: set[str]
+) -> tuple[HloInstruction, str]:
+    """x with each letter once and only those wanted: of one that stands twice the diagonal, the
+    sum over others."""
+    if len(set(letters)) == len(letters) and set(letters) <= wanted:
+        return x, letters
+    shape, zero = x.shape, scope.constant(0, x.shape.dtype)
+    summed = [n for n, letter in enumerate(letters) if letter not in wanted]
+    for n, letter in enumerate(letters):
+        first = letters.index(letter)
+        if first == n:
+            continue
+        if shape.dims[first] != shape.dims[n]:
+            raise InvalidArgumentError(
+                f"einsum: {letter} stands for dimensions of {shape.dims[first]} and {shape.dims[n]}"
+            )
+        places = [
+            scope.add("iota", Shape(S32, shape.dims), (), iota_dimension=d) for d in (first, n)
+        ]
+        diagonal = scope.add("compare", Shape(PRED, shape.dims), places, direction="EQ")
+        zeros = scope.add("broadcast", shape, (zero,), dimensions=())
+        x = scope.add("select", shape, (diagonal, x, zeros))
+        summed.append(n)
+    dims = tuple(sorted(set(summed)))
+    kept = [n for n in range(shape.rank) if n not in dims]
+    region = addition(scope, shape.dtype)
+    x = scope.add("reduce", shape.keep(kept), (x, zero), dimensions=dims, to_apply=region)
+    return x, "".join(letters[n] for n in kept)
 
 
 @converts("chlo.ragged_dot")
