@@ -19,6 +19,7 @@ COMMANDS = {
     "reduce": ("haloc.cli.reduce", "make a program that shows a fault small"),
     "bisect": ("haloc.cli.bisect", "name the pass and the rule that break a program"),
     "fmt": ("haloc.cli.fmt", "format an HLO program"),
+    "cache": ("haloc.cli.cache", "look into the cache of compiled programs, empty it"),
 }
 """{name: (module with `run(argv) -> exit code`, one line of help)}"""
 

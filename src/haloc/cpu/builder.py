@@ -45,9 +45,8 @@ class Builder:
 
     def image(self, program: Unit, symbol: str) -> Image:
         """Everything that the function `symbol` of the last unit needs, linked."""
-        self._waiting.append(program)
         try:
-            self._atoms.update(self._compile(tuple(self._waiting)))
+            self._atoms.update(self._compile(tuple(self._waiting), program))
             for job in self._jobs:
                 self._atoms.update(job.result())
         finally:
@@ -66,8 +65,10 @@ class Builder:
         self._jobs.append(self._threads.submit(self._compile, tuple(self._waiting)))
         self._waiting = []
 
-    def _compile(self, units: tuple[Unit, ...]) -> dict[str, Atom]:
-        object_file = compile_text(_module(units), self._target, self._level)
+    def _compile(self, units: tuple[Unit, ...], program: Unit | None = None) -> dict[str, Atom]:
+        """Compile and store units; the program's own is stored with the whole, if at all."""
+        text = _module(units if program is None else (*units, program))
+        object_file = compile_text(text, self._target, self._level)
         atoms = split(read_elf(object_file))
         if self._cache is not None:
             for unit in units:
@@ -93,9 +94,8 @@ class Builder:
         return digest.hexdigest()
 
 
-def _module(units: Iterable[Unit]) -> str:
+def _module(units: tuple[Unit, ...]) -> str:
     """One module of several units."""
-    units = tuple(units)
     defined = {name for unit in units for name in unit.functions}
     constants = {n: text for unit in units for n, text in unit.constants.items()}
     declares = {n: line for unit in units for n, line in unit.declares.items() if n not in defined}
