@@ -61,6 +61,29 @@ class Flags:
     xla_disable_hlo_passes: str = flag(
         "", "passes not to run, separated by commas", "passes/driver.py"
     )
+    xla_enable_hlo_passes_only: str = flag(
+        "", "passes to run, separated by commas, and no others; none: all", "passes/driver.py"
+    )
+    xla_llvm_disable_expensive_passes: bool = flag(
+        False, "LLVM generates code with little effort", "runtime/cpu_backend.py"
+    )
+    xla_cpu_enable_fast_math: bool = flag(
+        False,
+        "float arithmetic may contract multiplications with additions and ignore signs of zeros",
+        "codegen/fast_math.py",
+    )
+    xla_cpu_fast_math_honor_nans: bool = flag(
+        True, "False, with fast math: there are no NaNs", "codegen/fast_math.py"
+    )
+    xla_cpu_fast_math_honor_infs: bool = flag(
+        True, "False, with fast math: there are no infinities", "codegen/fast_math.py"
+    )
+    xla_cpu_fast_math_honor_division: bool = flag(
+        True, "False, with fast math: division may multiply by a reciprocal", "codegen/fast_math.py"
+    )
+    xla_cpu_fast_math_honor_functions: bool = flag(
+        True, "False, with fast math: LLVM's functions may be approximate", "codegen/fast_math.py"
+    )
     xla_force_host_platform_device_count: int = flag(
         1, "CPU devices a client has when not told otherwise", "runtime/client.py"
     )
@@ -74,6 +97,21 @@ class Flags:
         "", "dump only modules whose name matches this regular expression", "runtime/dump.py"
     )
     xla_dump_hlo_as_text: bool = flag(False, "dump modules as HLO text", "runtime/dump.py")
+    xla_dump_hlo_as_proto: bool = flag(
+        False, "dump modules as HloModuleProto, .hlo.pb", "runtime/dump.py"
+    )
+    xla_dump_hlo_as_dot: bool = flag(
+        False, "dump modules as graphs for Graphviz, .dot", "runtime/dump.py"
+    )
+    xla_dump_compress_protos: bool = flag(False, "dumped protos are gzipped", "runtime/dump.py")
+    xla_dump_hlo_pass_re: str = flag(
+        "",
+        "dump modules also after each pass that changed them and matches this regular expression",
+        "runtime/dump.py",
+    )
+    xla_dump_hlo_pipeline_re: str = flag(
+        "", "of passes, only those of pipelines whose name matches", "runtime/dump.py"
+    )
     xla_dump_hlo_as_long_text: bool = flag(
         True, "dumped text has backend configs and metadata", "runtime/dump.py"
     )
@@ -130,12 +168,15 @@ def no_progress(stage: str, done: int, total: int) -> None:
 @dataclass(frozen=True, slots=True)
 class CompilerOptions:
     """What a backend's `compile` is given. on_progress may be called from the compiling thread.
-    num_replicas, num_partitions: of the participants that run the program together."""
+    num_replicas, num_partitions: of the participants that run the program together. on_pass: called
+    as `PassOptions.dump`. keep_text: keep the LLVM text on the program."""
 
     flags: Flags = field(default_factory=Flags)
     on_progress: OnProgress = no_progress
     num_replicas: int = 1
     num_partitions: int = 1
+    on_pass: Callable[[int, str, Any], None] | None = None
+    keep_text: bool = False
 
 
 def parse_flag(name: str, value: FlagValue) -> FlagValue:

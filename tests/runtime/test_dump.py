@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import haloc
 from haloc.xla_client import Client, CompileOptions, make_cpu_client
 from tests.runtime.programs import ADD
 
@@ -19,15 +21,24 @@ def dumping(**values: object) -> CompileOptions:
     return options
 
 
+def names(folder: Path) -> set[str]:
+    return {re.sub(r"module_\d{4}", "module_N", p.name) for p in folder.iterdir()}
+
+
 def test_files_have_xlas_names(client: Client, tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
     client.compile_and_load(ADD, client.devices(), dumping(xla_dump_to=str(folder)))
-    names = sorted(re.sub(r"module_\d{4}", "module_N", p.name) for p in folder.iterdir())
-    assert names == [
+    after = f"module_N.add_module.{client.platform}_after_optimizations"
+    expected = {
         "module_N.add_module.before_optimizations.txt",
-        f"module_N.add_module.{client.platform}_after_optimizations.txt",
-    ]
-    for path in folder.iterdir():
+        f"{after}.txt",
+        f"{after}-buffer-assignment.txt",
+        "module_N.add_module.debug_options",
+    }
+    if client.platform == "cpu":
+        expected.add("module_N.add_module.ir-no-opt.ll")
+    assert names(folder) == expected
+    for path in folder.glob("*_optimizations.txt"):
         text = path.read_text()
         assert text.startswith("HloModule add_module")
         client.compile_and_load(text, client.devices())
@@ -41,7 +52,7 @@ def test_without_a_folder_it_goes_to_stdout(
     assert re.search(
         r"\*\*\* Begin module_\d{4}\.add_module\.before_optimizations\.txt \*\*\*", out
     )
-    assert out.count("*** End module_") == 2
+    assert len(re.findall(r"\*\*\* End module_.*_optimizations\.txt", out)) == 2
 
 
 @pytest.mark.parametrize(
@@ -64,7 +75,116 @@ def test_no_dump(client: Client, tmp_path: Path, values: dict[str, object]) -> N
 def test_xla_flags_dump(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={tmp_path} --xla_dump_hlo_module_re=add")
     client.compile_and_load(ADD, client.devices())
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("*_optimizations.txt"))) == 2
+
+
+def test_protos_and_graphs(client: Client, tmp_path: Path) -> None:
+    options = dumping(
+        xla_dump_to=str(tmp_path), xla_dump_hlo_as_proto=True, xla_dump_hlo_as_dot=True
+    )
+    client.compile_and_load(ADD, client.devices(), options)
+    found = names(tmp_path)
+    for stage in ("before_optimizations", f"{client.platform}_after_optimizations"):
+        assert f"module_N.add_module.{stage}.hlo.pb" in found
+        assert f"module_N.add_module.{stage}.dot" in found
+        assert f"module_N.add_module.{stage}.txt" not in found
+    (proto,) = tmp_path.glob("*.before_optimizations.hlo.pb")
+    executable = client.compile_and_load(proto.read_bytes(), client.devices())
+    ones = client.buffer_from_pyval(np.ones(3, np.float32))
+    assert np.asarray(executable.execute([ones, ones])[0]).tolist() == [2, 2, 2]
+    (graph,) = tmp_path.glob("*.before_optimizations.dot")
+    assert graph.read_text().startswith("digraph G {")
+
+
+def test_compressed_protos(client: Client, tmp_path: Path) -> None:
+    options = dumping(
+        xla_dump_to=str(tmp_path), xla_dump_hlo_as_proto=True, xla_dump_compress_protos=True
+    )
+    client.compile_and_load(ADD, client.devices(), options)
+    (proto,) = tmp_path.glob("*.before_optimizations.hlo.pb.gz")
+    assert haloc.load(gzip.decompress(proto.read_bytes())).name == "add_module"
+
+
+def test_protos_are_not_written_to_stdout(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client.compile_and_load(ADD, client.devices(), dumping(xla_dump_hlo_as_proto=True))
+    err = capsys.readouterr().err
+    assert re.search(r"Refusing to write module_\d{4}\.add_module\.before_.*pb to stdout\.", err)
+
+
+def test_after_each_pass(tmp_path: Path) -> None:
+    client = make_cpu_client()
+    options = dumping(xla_dump_to=str(tmp_path), xla_dump_hlo_pass_re="^fusion$|cse")
+    client.compile_and_load(SQUARE_OF_SUM, client.devices(), options)
+    assert "module_N.add_module.0000.cpu.after_fusion.before_row-fusion.txt" in names(tmp_path)
+    none = tmp_path / "none"
+    options = dumping(
+        xla_dump_to=str(none), xla_dump_hlo_pass_re=".*", xla_dump_hlo_pipeline_re="gpu"
+    )
+    client.compile_and_load(SQUARE_OF_SUM, client.devices(), options)
+    assert not [name for name in names(none) if "after_fusion" in name]
+
+
+def test_what_is_dumped_says_what_is_allocated_and_asked(tmp_path: Path) -> None:
+    client = make_cpu_client()
+    client.compile_and_load(ADD, client.devices(), dumping(xla_dump_to=str(tmp_path)))
+    (assignment,) = tmp_path.glob("*-buffer-assignment.txt")
+    text = assignment.read_text()
+    assert text.startswith(
+        "BufferAssignment:\nallocation 0: size 12, parameter 0, shape |f32[3]{0}|:\n"
+    )
+    assert "size 12, output 0 shape is |f32[3]{0}|, maybe-live-out:\n" in text
+    (flags,) = tmp_path.glob("*.debug_options")
+    assert flags.read_text() == f'xla_dump_to: "{tmp_path}"\n'
+
+
+def test_only_some_passes() -> None:
+    client = make_cpu_client()
+    options = dumping(xla_enable_hlo_passes_only="cse,dce,layout-normalization")
+    executable = client.compile_and_load(SQUARE_OF_SUM, client.devices(), options)
+    assert "fusion(" not in executable.hlo_modules()[0].to_string()
+
+
+FMA = """HloModule m
+ENTRY e {
+  x = f32[3] parameter(0)
+  y = f32[3] parameter(1)
+  z = f32[3] parameter(2)
+  p = f32[3] multiply(x, y)
+  ROOT s = f32[3] add(p, z)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, ["fadd float", "fmul float"]),
+        ({"xla_cpu_enable_fast_math": True}, ["fadd nsz contract float"]),
+        (
+            {"xla_cpu_enable_fast_math": True, "xla_cpu_fast_math_honor_nans": False},
+            ["fadd nsz contract nnan float"],
+        ),
+        (
+            {
+                "xla_cpu_enable_fast_math": True,
+                "xla_cpu_fast_math_honor_infs": False,
+                "xla_cpu_fast_math_honor_division": False,
+                "xla_cpu_fast_math_honor_functions": False,
+            },
+            ["fmul nsz contract ninf arcp afn float"],
+        ),
+    ],
+)
+def test_fast_math(tmp_path: Path, values: dict[str, object], expected: list[str]) -> None:
+    client = make_cpu_client()
+    options = dumping(xla_dump_to=str(tmp_path), **values)
+    executable = client.compile_and_load(FMA, client.devices(), options)
+    (text,) = tmp_path.glob("*.ir-no-opt.ll")
+    for line in expected:
+        assert line in re.sub(r"<\d+ x float>", "float", text.read_text())
+    arrays = [client.buffer_from_pyval(np.float32([1, 2, 3])) for _ in range(3)]
+    assert np.asarray(executable.execute(arrays)[0]).tolist() == [2, 6, 12]
 
 
 def test_debug_2_tells_one_line(

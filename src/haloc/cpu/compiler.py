@@ -30,9 +30,10 @@ class CpuOptions:
     """level: LLVM effort, 0 to 3. passes: whether the HLO pipeline runs (the module must be in the
     form the backend takes otherwise), as pass_options say. keep_text: keep the LLVM text on the
     program. on_progress: told each stage ("passes", "kernels", "native code") as it goes on.
-    cache: where compiled functions are kept."""
+    cache: where compiled functions are kept. fast_math: LLVM's flags for float arithmetic."""
 
     level: int = 2
+    fast_math: str = ""
     passes: bool = True
     pass_options: PassOptions = field(default_factory=PassOptions)
     target: Target | None = None
@@ -52,7 +53,7 @@ def compile_module(module: HloModule, options: CpuOptions | None = None) -> CpuP
     progress("passes", 0, 1)
     optimized = optimize(module, options, report)
     builder = Builder(target, options.level, options.cache)
-    linker = Linker(builder.add)
+    linker = Linker(builder.add, options.fast_math)
     total = sum(len(c) for c in optimized.post_order())
     sites = Sites(options.num_replicas, options.num_partitions)
     sequencer = Sequencer(target, linker, lambda done: progress("kernels", done, total), sites)

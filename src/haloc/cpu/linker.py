@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from haloc.codegen.fast_math import relaxed
 from haloc.codegen.kernel import PREFIX, Kernel, Phase
 
 _DEFINITION = re.compile(
@@ -35,10 +36,14 @@ class Unit:
 class Linker:
     """The units of a program under construction, and the addresses it needs.
 
-    on_unit is given each unit as soon as there is one; `program_unit` is the last.
+    on_unit is given each unit as soon as there is one; `program_unit` is the last. fast_math:
+    LLVM's flags for the kernels' float arithmetic.
     """
 
-    def __init__(self, on_unit: Callable[[Unit], None] = lambda unit: None) -> None:
+    def __init__(
+        self, on_unit: Callable[[Unit], None] = lambda unit: None, fast_math: str = ""
+    ) -> None:
+        self._fast_math = fast_math
         self.texts: dict[str, str] = {}
         self.declares: dict[str, str] = {_symbol(line): line for line in RUNTIME_DECLARES}
         self.symbols: dict[str, int] = {}
@@ -61,10 +66,11 @@ class Linker:
             self.symbols.update(kernel.symbols)
             for symbol, text in kernel.library.items():
                 if symbol[1:] not in self.texts:
-                    self._take(symbol[1:], text)
+                    self._take(symbol[1:], relaxed(text, self._fast_math))
                     self._emit((symbol[1:],))
             known = len(self.texts)
-            names = self._added[kernel.text, inline] = self._define(kernel.text, inline)
+            text = relaxed(kernel.text, self._fast_math)
+            names = self._added[kernel.text, inline] = self._define(text, inline)
             self._emit(tuple(self.texts)[known:])
         return names
 
