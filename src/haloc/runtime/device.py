@@ -145,7 +145,7 @@ class Device:
         """Sizes in bytes, by the names that GPU allocators use.
 
         bytes_in_use, largest_alloc_size: of the arrays that live on this device, memory that
-        several share once. bytes_limit: the machine's memory. pool_bytes, peak_pool_bytes: what the
+        several share once. bytes_limit: the memory there is. pool_bytes, peak_pool_bytes: what the
         client has got from the system for all its devices, scratch and free memory included.
         (jaxlib has no statistics of CPUs: None.)
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from haloc.analysis.cost import cost_analysis
 from haloc.formats.dot import to_dot
 from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
@@ -72,6 +74,10 @@ class XlaHloModule:
 
     def _message(self) -> Message:
         return decode("HloModuleProto", self.as_serialized_hlo_module_proto())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = self.as_serialized_hlo_module_proto()
+        return (XlaHloModule.from_serialized_hlo_module_proto, (data,))
 
     def __repr__(self) -> str:
         return f"<HloModule {self.name}>"

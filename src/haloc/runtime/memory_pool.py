@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,8 @@ class MemoryPool:
         self._free: dict[int, list[_Chunk]] = {}
         self._class_of: dict[int, tuple[int, list[_Chunk]]] = {}
         self._trimming = threading.Lock()
-        self._counting = threading.Lock()
-        self.held_bytes = self.peak_held_bytes = 0
+        self._fetching = threading.Lock()
+        self._fetched_bytes = self._returned_bytes = self.peak_held_bytes = 0
 
     def allocate(self, size_bytes: int) -> Block:
         """A block of at least `size_bytes`; what it holds is arbitrary.
@@ -116,6 +117,10 @@ class MemoryPool:
         block = Block(pointer, class_bytes, free, self)
         block.owner = owner
         return block
+
+    @property
+    def held_bytes(self) -> int:
+        return self._fetched_bytes - self._returned_bytes
 
     def cached_bytes(self) -> int:
         """Bytes that are free and kept for reuse, small classes included."""
@@ -139,7 +144,7 @@ class MemoryPool:
                     except IndexError:
                         break
                     excess -= size
-                    self._count(-size)
+                    self._returned_bytes += size
         finally:
             self._trimming.release()
 
@@ -153,24 +158,28 @@ class MemoryPool:
     def _refill(self, class_bytes: int, free: list[_Chunk]) -> _Chunk:
         if class_bytes > _LARGEST_SLAB_CLASS_BYTES:
             self.trim()
-            chunk = _system_memory(class_bytes)
-            self._count(class_bytes)
-            return chunk
-        base, owner = _system_memory(_SLAB_BYTES)
-        self._count(_SLAB_BYTES)
+            return self._fetch(class_bytes)
+        base, owner = self._fetch(_SLAB_BYTES)
         chunks = [(base + at, owner) for at in range(0, _SLAB_BYTES - class_bytes + 1, class_bytes)]
         free.extend(chunks[1:])
         return chunks[0]
 
-    def _count(self, size_bytes: int) -> None:
-        with self._counting:
-            self.held_bytes += size_bytes
+    def _fetch(self, size_bytes: int) -> _Chunk:
+        chunk = _system_memory(size_bytes)
+        with self._fetching:  # not taken by `trim`, which may run in the middle of anything
+            self._fetched_bytes += size_bytes
             self.peak_held_bytes = max(self.peak_held_bytes, self.held_bytes)
+        return chunk
 
 
 def memory_limit_bytes() -> int:
-    """Bytes of memory this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory that this machine has, or that the process's cgroup allows."""
+    machine_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        allowed = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return machine_bytes
+    return min(machine_bytes, int(allowed)) if allowed.isdigit() else machine_bytes
 
 
 def size_class_bytes(size_bytes: int) -> int:
