@@ -6,8 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from haloc.errors import HloError, InvalidArgumentError, UnimplementedError
-from haloc.ffi.registration import register_custom_call_target
+from haloc.errors import HloError, InvalidArgumentError, NotFoundError, UnimplementedError
+from haloc.ffi.registration import (
+    custom_call,
+    register_custom_call_target,
+    unregister_custom_call_target,
+)
+from haloc.xla_client import make_cpu_client
 
 X = np.float32([1, 2, 3])
 OTHER_NAME = b"arrow_schema"  # a capsule refers to it
@@ -123,3 +128,20 @@ def test_a_name_has_one_function(target, library):
 def test_unknown_api_versions(library):
     with pytest.raises(UnimplementedError, match="API version 7 is not supported"):
         register_custom_call_target("test_add", library.Add, "cpu", 7)
+
+
+def test_a_stored_program_wants_its_targets(target, library):
+    client = make_cpu_client()
+    target("test_add", library.Add)
+    stored = client.serialize_executable(
+        client.compile_and_load(f"HloModule m\n{ADD}", client.devices())
+    )
+    executable = client.deserialize_executable(stored, client.devices())
+    arrays = [client.buffer_from_pyval(X)] * 2
+    np.testing.assert_array_equal(np.asarray(executable.execute(arrays)[0]), 2 * X)
+    unregister_custom_call_target("test_add")
+    with pytest.raises(NotFoundError, match=r"not registered in this process .* calls: test_add"):
+        client.deserialize_executable(stored, client.devices())
+    custom_call("test_add")(lambda x, y: x + y)  # another kind of function
+    with pytest.raises(NotFoundError, match="not registered in this process as they were"):
+        client.deserialize_executable(stored, client.devices())

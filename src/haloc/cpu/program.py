@@ -92,12 +92,13 @@ class CpuProgram:
         self.constant_bytes = constants.nbytes
         self._make_optimized = optimized
         known = dict(symbols or {})
-        if any(name.startswith(CALL_SITE_PREFIX) for name, _ in image.imports):
+        imports = [name for name, _ in image.imports]
+        if any(name.startswith(CALL_SITE_PREFIX) for name in imports):
             # Few programs need this, and loading the others should stay fast.
             from haloc.ffi.call_site import sites_of  # noqa: PLC0415
 
             self._sites = sites_of(self.optimized)
-            known |= self._sites.symbols
+            known |= self._sites.symbols(imports)
         self._code = LoadedImage(image, lambda s: known[s] if s in known else resolve(s))
         self.function_pointer = self._code.address(FUNCTION)
         self.function = _PROTOTYPE(self.function_pointer)

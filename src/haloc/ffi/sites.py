@@ -10,7 +10,7 @@ import ctypes
 import hashlib
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from haloc.cpu.run_context import RunContext
 from haloc.cpu.symbols import CALL_SITE_PREFIX
-from haloc.errors import UnimplementedError
+from haloc.errors import NotFoundError, UnimplementedError
 from haloc.ffi import c_api
 from haloc.ffi.attributes import AttributeValue, NativeAttributes, read_attributes
 from haloc.ffi.c_api import Stage
@@ -124,9 +124,12 @@ def end_execution(context: int) -> None:
     _destroy_all(_execution_states.pop(context, {}))
 
 
-def symbol(instruction: HloInstruction) -> str:
-    """The name by which generated code refers to an instruction's `NativeSite`."""
-    return CALL_SITE_PREFIX + hashlib.sha256(instruction.name.encode()).hexdigest()[:16]
+def symbol(instruction: HloInstruction, target: Target) -> str:
+    """The name by which generated code refers to an instruction's `NativeSite`: another one when
+    the target is called otherwise, so that stored code never meets what it was not made for."""
+    stages = ",".join(sorted(stage.name for stage in target.stages))
+    what = f"{instruction.name}|{target.abi.value}|{stages}"
+    return CALL_SITE_PREFIX + hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
 def operand_leaves(instruction: HloInstruction) -> list[Shape]:
@@ -190,12 +193,22 @@ class Sites:
 
     def __init__(self, module: HloModule, make: Callable[[HloInstruction, Target], Site]):
         self._by_symbol: dict[str, Site] = {}
+        self._unregistered: set[str] = set()
         for instruction in module.instructions():
             target = registered_target(instruction)
             if target is not None:
-                self._by_symbol[symbol(instruction)] = make(instruction, target)
+                self._by_symbol[symbol(instruction, target)] = make(instruction, target)
+            elif instruction.opcode == "custom-call":
+                self._unregistered.add(attr(instruction, "custom_call_target"))
 
-    @property
-    def symbols(self) -> dict[str, int]:
-        """Addresses for generated code."""
-        return {name: site.pointer for name, site in self._by_symbol.items()}
+    def symbols(self, imports: Iterable[str]) -> dict[str, int]:
+        """Addresses of the sites that code refers to. NotFoundError where this process has not
+        registered a target, or one of another kind."""
+        symbols = {name: site.pointer for name, site in self._by_symbol.items()}
+        if not {name for name in imports if name.startswith(CALL_SITE_PREFIX)} <= symbols.keys():
+            called = {site.target.name for site in self._by_symbol.values()} | self._unregistered
+            raise NotFoundError(
+                "the program calls custom call targets that are not registered in this process as "
+                f"they were where it was compiled; it calls: {', '.join(sorted(called))}"
+            )
+        return symbols

@@ -45,7 +45,7 @@ class _Stub:
         self.target = call_target
         self.api_version = instruction.attrs.get("api_version", "")
         self.opaque = instruction.backend_config.encode("utf-8", "surrogateescape")
-        self.site = sites.symbol(instruction)
+        self.site = sites.symbol(instruction, call_target)
         self.operands = sites.operand_leaves(instruction)
         self.results = instruction.shape.leaves()
         self.aliases = sites.aliases(instruction)
