@@ -45,6 +45,11 @@ from haloc.runtime.dlpack_arrays import (
     dlpack_managed_tensor_to_buffer,
 )
 from haloc.runtime.executable import Executable
+from haloc.runtime.execution_stream import (
+    execution_stream_id,
+    get_execution_stream_id,
+    set_execution_stream_id,
+)
 from haloc.runtime.hlo_module import XlaHloComputation as HloComputation
 from haloc.runtime.hlo_module import XlaHloModule as HloModule
 from haloc.runtime.hlo_module import (
@@ -157,6 +162,8 @@ __all__ = [
     "dlpack_managed_tensor_to_buffer",
     "dtype_to_etype",
     "encode_inspect_sharding_callback",
+    "execution_stream_id",
+    "get_execution_stream_id",
     "hlo_module_cost_analysis",
     "hlo_module_from_text",
     "hlo_module_to_dot_graph",
@@ -173,6 +180,7 @@ __all__ = [
     "register_custom_type",
     "register_custom_type_id",
     "reorder_shards",
+    "set_execution_stream_id",
     "set_tracebacks_enabled",
     "tracebacks_enabled",
     "unregister_custom_call_target",
