@@ -20,12 +20,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 DEVICES = 8
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 
+import jax  # noqa: E402 (the path and the flags come first)
 import jaxlib  # noqa: E402
 import numpy as np  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 from jaxlib import xla_client as jaxlib_client  # noqa: E402
 
-import jax  # noqa: E402 (the path and the flags come first)
 from haloc import xla_client  # noqa: E402
 
 ADD = """

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export, lax, random
 from jax.experimental.ode import odeint
 from jax.scipy import special, stats
-
-import jax
-from jax import export, lax, random
 
 PROGRAMS = {}
 """Name -> function of nothing."""

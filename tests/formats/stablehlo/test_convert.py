@@ -1,11 +1,11 @@
 """From the tree to HLO: the entry, its header, captured values, calls, shardings, annotations."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-import jax
 from haloc import interpreter, xla_client
 from haloc.errors import UnimplementedError
 from haloc.formats.hlo_text import parse_module, to_text
