@@ -107,11 +107,11 @@ print(bad)
 
 
 def test_several_processes_share_a_folder(tmp_path):
-    """All write, read and delete the same entries: each reads what belongs to the key, or nothing."""
+    """All write, read and delete the same entries: each finds the right one or none."""
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert [p.communicate()[0].strip() for p in running] == ["0"] * 4
-    assert not [p for p in tmp_path.rglob(".*")], "temporary files are left"
+    assert not list(tmp_path.rglob(".*")), "temporary files are left"
 
 
 def test_reading_keeps_an_entry_young(cache, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,8 @@ def _why(cache: DiskCache, options: argparse.Namespace) -> int:
     data = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
     module = read_computation(data, "<stdin>" if options.file == "-" else options.file)
     forms: list[Any] = [data, module]  # as Client.compile may be given it, and as `haloc run` does
-    try:
+    with suppress(UnicodeDecodeError):
         forms.append(data.decode())
-    except UnicodeDecodeError:
-        pass
     options_proto = CompileOptions().SerializeAsString()
     keys = [ProgramKey(form, options_proto, Flags.from_environment()) for form in forms]
     if any(cache.read(KIND, key.digest) is not None for key in keys):
@@ -105,9 +104,10 @@ def _why(cache: DiskCache, options: argparse.Namespace) -> int:
 
 def _differences(entry: str, stored: dict[str, str], wanted: dict[str, str]) -> str:
     lines = [f"  {entry[:12]}:"]
-    for name in wanted:
-        if stored.get(name) != wanted[name]:
-            lines.append(f"    {name}: {_short(stored.get(name, ''))}, now {_short(wanted[name])}")
+    for name, now in wanted.items():
+        before = stored.get(name, "")
+        if before != now:
+            lines.append(f"    {name}: {_short(before)}, now {_short(now)}")
     return "\n".join(lines)
 
 

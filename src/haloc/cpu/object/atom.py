@@ -80,7 +80,11 @@ class _Splitter:
     def atoms(self) -> dict[str, Atom]:
         names = {s.section: s.name for s in self.object.symbols if not s.is_local and s.section}
         for number, section in enumerate(self.object.sections):
-            if section.flags & SHF_ALLOC and not section.name.startswith(".eh_frame"):
+            if (
+                section.flags & SHF_ALLOC
+                and section.size
+                and not section.name.startswith(".eh_frame")
+            ):
                 self.pieces[number] = self._pieces(number, section, names.get(number, ""))
         # What has no name is named by its content, which is what it refers to as well.
         self.named: dict[_Piece, str] = {}

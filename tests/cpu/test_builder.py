@@ -1,0 +1,112 @@
+"""Units to images: by threads, through the cache, and only what has changed."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from haloc.codegen.target import host_target
+from haloc.cpu import builder
+from haloc.cpu.compiler import CpuOptions, compile_module
+from haloc.cpu.disk_cache import DiskCache
+from haloc.errors import InternalError
+from haloc.formats.hlo_text import parse_module
+
+TEXT = """
+HloModule m
+
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT }
+
+ENTRY main {
+  x = f32[64,32] parameter(0)
+  s = f32[64,32] sine(x)
+  d = f32[64,64] dot(s, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT r = f32[64,64] sort(d), dimensions={1}, to_apply=less
+}
+"""
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return DiskCache(tmp_path, 1 << 24)
+
+
+def compiled(text, cache=None):
+    """The program, and the texts that LLVM compiled for it."""
+    texts = []
+
+    def record(text, target, level):
+        texts.append(text)
+        return compile_text(text, target, level)
+
+    compile_text = builder.compile_text
+    with mock.patch.object(builder, "compile_text", record):
+        program = compile_module(parse_module(text), CpuOptions(cache=cache))
+    return program, texts
+
+
+def run(program, x):
+    results = [np.zeros(s.dims, s.dtype.numpy) for s in program.results]
+    arena = np.zeros(program.arena_bytes + 64, np.uint8)
+    pointer = arena.ctypes.data + -arena.ctypes.data % 64
+    program.run([x.ctypes.data], [r.ctypes.data for r in results], pointer)
+    return results[0]
+
+
+X = np.random.default_rng(0).normal(size=(64, 32)).astype(np.float32)
+
+
+def test_functions_come_from_the_cache(cache):
+    first, texts = compiled(TEXT, cache)
+    again, texts_again = compiled(TEXT, cache)
+    assert again.image == first.image
+    np.testing.assert_array_equal(run(again, X), run(first, X))
+    assert sum(map(len, texts_again)) < sum(map(len, texts)) / 4
+    assert "@program(" in "".join(texts_again)
+
+
+def test_a_changed_program_compiles_what_changed(cache):
+    compiled(TEXT, cache)
+    changed, texts = compiled(TEXT.replace("sine", "cosine"), cache)
+    assert "fdiv" not in "".join(texts)
+    defined = "".join(texts).count("\ndefine ")
+    assert 1 <= defined <= 8
+    fresh, texts = compiled(TEXT.replace("sine", "cosine"))
+    assert "".join(texts).count("define ") > 2 * defined
+    np.testing.assert_array_equal(run(changed, X), run(fresh, X))
+
+
+def test_damaged_entries_are_compiled_again(cache):
+    first, _ = compiled(TEXT, cache)
+    entries = list(cache.entries())
+    for number, entry in enumerate(entries):
+        # Some are damaged on disk; some have a checksum that fits and content that does not.
+        if number % 2:
+            entry.path.write_bytes(entry.path.read_bytes()[:-3])
+        else:
+            cache.write(entry.kind, entry.key, b"[[1, 2]]\0")
+    again, _ = compiled(TEXT, cache)
+    assert again.image == first.image
+    assert all(cache.read(e.kind, e.key) is not None for e in entries)
+    _, texts = compiled(TEXT, cache)
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("size", [1, 4_000, 10**9])
+def test_the_image_does_not_depend_on_the_batches(size, monkeypatch):
+    whole, _ = compiled(TEXT)
+    monkeypatch.setattr(builder, "BATCH_CHARACTERS", size)
+    pieces, texts = compiled(TEXT)
+    assert (len(texts) > 3) == (size < 10_000)
+    assert pieces.image.code_size_bytes == whole.image.code_size_bytes
+    np.testing.assert_array_equal(run(pieces, X), run(whole, X))
+
+
+def test_a_text_that_does_not_parse_is_a_fault_of_haloc(monkeypatch):
+    monkeypatch.setattr(builder, "BATCH_CHARACTERS", 1)
+    units = builder.Builder(host_target(), 2)
+    units.add(builder.Unit(("f",), "define hidden void @f() {\n  nonsense\n}\n"))
+    with pytest.raises(InternalError, match="does not parse"):
+        units.image(builder.Unit(("g",), "define hidden void @g() {\n  ret void\n}\n"), "g")
