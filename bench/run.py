@@ -26,6 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+os.environ.setdefault("HALOC_CACHE_BYTES", "0")  # compile times are those of the compiler
 
 import jax  # noqa: E402 (the path comes first)
 import jaxlib  # noqa: E402
