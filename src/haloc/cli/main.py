@@ -18,6 +18,7 @@ COMMANDS = {
     "diff-run": ("haloc.cli.diff_run", "run two programs on the same inputs, show where they part"),
     "reduce": ("haloc.cli.reduce", "make a program that shows a fault small"),
     "bisect": ("haloc.cli.bisect", "name the pass and the rule that break a program"),
+    "convert": ("haloc.cli.convert", "write an HLO program in another format"),
     "fmt": ("haloc.cli.fmt", "format an HLO program"),
     "cache": ("haloc.cli.cache", "look into the cache of compiled programs, empty it"),
 }

@@ -98,6 +98,16 @@ _CALLS = {w: w for w in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf
 """Ops of chlo that readers of artifacts know as custom calls, by their name there."""
 
 
+def has_portable_form(operations: list[MlirOp]) -> bool:
+    """Whether all ops, nested ones too, are StableHLO's, or calls that stand for chlo's."""
+    for op in operations:
+        dialect = without_chlo(op).name.partition(".")[0]
+        nested = [block.operations for region in op.regions for block in region.blocks]
+        if dialect not in ("stablehlo", "func") or not all(map(has_portable_form, nested)):
+            return False
+    return True
+
+
 def _flat(op: MlirOp) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in op.attributes.items():
