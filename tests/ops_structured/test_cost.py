@@ -31,11 +31,7 @@ def assert_cost_is_xlas(module: HloModule) -> None:
         np.testing.assert_allclose(given, max(0.0, wanted.get(key, 0.0)), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    # XLA refuses to count the hidden state, and custom calls have costs of their own.
-    "opcode",
-    [o for o in STRUCTURED if o not in ("rng-get-and-update-state", "custom-call")],
-)
+@pytest.mark.parametrize("opcode", [o for o in STRUCTURED if o not in COUNTED_OTHERWISE])
 def test_cost_is_that_of_hlo_cost_analysis(opcode):
     for seed in range(15):
         assert_cost_is_xlas(example(opcode, seed).module)
