@@ -59,6 +59,7 @@ def compile_kernel(kernel: Kernel, buffers: int, target: Target | None = None) -
         + "\n".join(dict.fromkeys(kernel.declares))
         + "\n"
         + "".join(kernel.library.values())
+        + "".join(_constant(symbol, data) for symbol, data in kernel.data.items())
         + kernel.text.replace(PREFIX, "kernel")
     )
     module = llvm.parse_assembly(text, llvm.create_context())
@@ -78,6 +79,11 @@ def compile_kernel(kernel: Kernel, buffers: int, target: Target | None = None) -
         assert address, f"the text does not define {phase.symbol}"
         phases.append(signature(address))
     return CompiledKernel(kernel, engine, phases)
+
+
+def _constant(symbol: str, data: bytes) -> str:
+    name, content = symbol.replace(PREFIX, "kernel"), ", ".join(f"i8 {b}" for b in data)
+    return f"@{name} = internal constant [{len(data)} x i8] [{content}], align 64\n"
 
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

@@ -69,3 +69,18 @@ def test_small_phases_stay_on_the_calling_thread():
     assert grain(Phase("f", 1, 1e9)) is None
     assert grain(Phase("f", 100, 10.0)) is None
     assert grain(Phase("f", 1000, 1000.0)) == 15
+
+
+def test_data_is_named_by_its_content_and_never_becomes_text():
+    def reading(data):
+        text = TEMPLATE.format(number=1).replace("@KERNEL.table\n", "@KERNEL.twiddles\n")
+        return Kernel(text, (Phase("KERNEL.run"),), data={"KERNEL.twiddles": data})
+
+    units = []
+    linker = Linker(units.append)
+    one, two = linker.add(reading(b"12345678")), linker.add(reading(b"87654321"))
+    assert one["KERNEL.run"] != two["KERNEL.run"]
+    assert one == linker.add(reading(b"12345678"))
+    assert [list(unit.data.values()) for unit in units] == [[b"12345678"], [b"87654321"]]
+    assert "external hidden constant [8 x i8], align" in units[0].declares[one["KERNEL.twiddles"]]
+    assert "12345678" not in linker.text("")

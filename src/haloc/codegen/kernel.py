@@ -40,7 +40,8 @@ class Kernel:
 
     declares: `declare` lines of what the text calls. symbols: addresses of declared functions that
     the process does not export. library: internal functions shared between kernels, symbol -> text,
-    linked once. scratch_bytes: size of the block passed as `scratch`.
+    linked once. data: constants of many bytes, 64-byte aligned, symbol -> bytes; the symbols begin
+    with PREFIX and LLVM never sees them. scratch_bytes: size of the block passed as `scratch`.
     in_place: leaf operand numbers whose buffer may be the same memory as result leaf 0.
     updates: for each result leaf the operand leaf it starts out as a copy of; whoever runs the
     kernel copies it, or passes the same memory twice where `in_place` names that operand.
@@ -54,6 +55,7 @@ class Kernel:
     in_place: tuple[int, ...] = ()
     updates: tuple[int, ...] = ()
     library: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def joined(first: Kernel, second: Kernel) -> Kernel:
@@ -63,6 +65,7 @@ def joined(first: Kernel, second: Kernel) -> Kernel:
         first.phases + second.phases,
         tuple(dict.fromkeys(first.declares + second.declares)),
         library={**first.library, **second.library},
+        data={**first.data, **second.data},
     )
 
 

@@ -10,7 +10,14 @@ from haloc.codegen.target import Target
 from haloc.cpu.disk_cache import DiskCache
 from haloc.cpu.jit import compile_text, toolchain
 from haloc.cpu.linker import Unit
-from haloc.cpu.object.atom import Atom, atoms_from_bytes, atoms_to_bytes, reachable, split
+from haloc.cpu.object.atom import (
+    Atom,
+    atoms_from_bytes,
+    atoms_to_bytes,
+    constant_atom,
+    reachable,
+    split,
+)
 from haloc.cpu.object.elf import read_elf
 from haloc.cpu.object.image import Image, link
 from haloc.cpu.pool.threads import default_num_threads
@@ -37,6 +44,7 @@ class Builder:
 
     def add(self, unit: Unit) -> None:
         """Take in a unit: it may be compiled at once, on another thread."""
+        self._add_data(unit)
         if self._from_cache(unit):
             return
         self._waiting.append(unit)
@@ -45,6 +53,7 @@ class Builder:
 
     def image(self, program: Unit, symbol: str) -> Image:
         """Everything that the function `symbol` of the last unit needs, linked."""
+        self._add_data(program)
         try:
             self._atoms.update(self._compile(tuple(self._waiting), program))
             for job in self._jobs:
@@ -52,6 +61,10 @@ class Builder:
         finally:
             self.close()
         return link(self._atoms, (symbol,), self._target.triple.partition("-")[0])
+
+    def _add_data(self, unit: Unit) -> None:
+        for name, content in unit.data.items():
+            self._atoms[name] = constant_atom(name, content)
 
     def close(self) -> None:
         """End the threads; what they have not begun is given up."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from haloc.codegen.fast_math import relaxed
 from haloc.codegen.kernel import PREFIX, Kernel, Phase
+from haloc.cpu.arena import ALIGNMENT
 
 _DEFINITION = re.compile(
     rf"^define [^\n]*?@({PREFIX}[\w.]*)\(.*?^}}\n|^@({PREFIX}[\w.]*) = .*?\n", re.M | re.S
@@ -25,12 +26,14 @@ _REFERENCE = re.compile(r"@([\w.$]+)")
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Functions that are compiled together. functions: their names. constants: definitions of the
-    data they refer to, by name. declares: lines for what is defined elsewhere."""
+    constants they refer to, by name. declares: lines for what is defined elsewhere. data: what of
+    that is bytes."""
 
     functions: tuple[str, ...]
     text: str
     constants: Mapping[str, str] = field(default_factory=dict)
     declares: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Linker:
@@ -49,8 +52,9 @@ class Linker:
         self.symbols: dict[str, int] = {}
         self._on_unit = on_unit
         self._constants: dict[str, str] = {}
+        self._data: dict[str, bytes] = {}
         self._inlined: dict[str, str] = {}
-        self._added: dict[tuple[str, bool], dict[str, str]] = {}
+        self._added: dict[tuple[object, ...], dict[str, str]] = {}
 
     def add(self, kernel: Kernel, inline: bool = False) -> dict[str, str]:
         """Take in a kernel; returns the final name of each symbol it defines.
@@ -59,7 +63,9 @@ class Linker:
         stay apart: one big function takes LLVM far longer than the same code in many.
         """
         inline = inline and len(kernel.text) < INLINE_CHARACTERS
-        names = self._added.get((kernel.text, inline))
+        data = {symbol: self._data_name(content) for symbol, content in kernel.data.items()}
+        key = kernel.text, inline, *data.values()
+        names = self._added.get(key)
         if names is None:
             for line in kernel.declares:
                 self.declares.setdefault(_symbol(line), line)
@@ -70,14 +76,21 @@ class Linker:
                     self._emit((symbol[1:],))
             known = len(self.texts)
             text = relaxed(kernel.text, self._fast_math)
-            names = self._added[kernel.text, inline] = self._define(text, inline)
+            names = self._added[key] = self._define(text, inline, data)
             self._emit(tuple(self.texts)[known:])
         return names
 
-    def _define(self, text: str, inline: bool) -> dict[str, str]:
-        """Name each definition by its content, callees first."""
+    def _data_name(self, content: bytes) -> str:
+        name = f"k{hashlib.sha256(content).hexdigest()[:16]}"
+        self._data[name] = content
+        line = f"@{name} = external hidden constant [{len(content)} x i8], align {ALIGNMENT}"
+        self.declares[f"@{name}"] = line
+        return name
+
+    def _define(self, text: str, inline: bool, data: Mapping[str, str]) -> dict[str, str]:
+        """Name each definition by its content, callees first. data: names that are known."""
         pending = {m[1] or m[2]: m[0] for m in _DEFINITION.finditer(text)}
-        names: dict[str, str] = {}
+        names = dict(data)
         while pending:
             calls = {n: set(_NAME.findall(t)) - {n} - names.keys() for n, t in pending.items()}
             ready = [[n] for n in pending if not calls[n]]
@@ -127,7 +140,8 @@ class Linker:
             for n in referred
             if n not in functions and f"@{n}" in self.declares
         }
-        return Unit(functions, text, constants, declares)
+        data = {n: self._data[n] for n in referred if n in self._data}
+        return Unit(functions, text, constants, declares, data)
 
     def thunk(self, symbol: str, pointers: int) -> str:
         """A function (context, begin, end) that calls `symbol` with pointers from an array."""

@@ -94,10 +94,11 @@ def fft_kernel(instruction: HloInstruction, target: Target) -> Kernel:
     batch = prod(result.dims[: result.rank - len(lengths)])
     _add_dimensions(plan, kind, lengths, batch)
     return Kernel(
-        plan.tables.text + "".join(plan.texts),
+        "".join(plan.texts),
         tuple(plan.phases),
         tuple(plan.declares),
         scratch_bytes=plan.temporary_bytes + plan.work_bytes,
+        data=plan.tables.data,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,23 +16,19 @@ Complex = tuple[str, str]
 
 @dataclass
 class Tables:
-    """Constant arrays of numbers, as text. dtype: float32 or float64."""
+    """Constant arrays of numbers, by the symbols that `Kernel.data` gives them. dtype: float32 or
+    float64."""
 
     dtype: np.dtype
-    text: str = ""
-    count: int = 0
+    data: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, values: np.ndarray, dtype: np.dtype | None = None) -> str:
         """The name of a global holding complex values as pairs."""
         dtype = dtype or self.dtype
         flat = np.ascontiguousarray(values, np.complex128).reshape(-1).view(np.float64)
-        raw = flat.astype(dtype).tobytes()
-        name = f"@{PREFIX}.table{self.count}"
-        self.count += 1
-        digits = raw.hex().upper()
-        escaped = "".join("\\" + digits[i : i + 2] for i in range(0, len(digits), 2))
-        self.text += f'{name} = private constant [{len(raw)} x i8] c"{escaped}", align 64\n'
-        return name
+        symbol = f"{PREFIX}.table{len(self.data)}"
+        self.data[symbol] = flat.astype(dtype).tobytes()
+        return f"@{symbol}"
 
 
 class Vectors:
