@@ -147,10 +147,13 @@ class Flags:
         return cls(**values)
 
     def with_overrides(self, overrides: Mapping[str, FlagValue]) -> Flags:
-        """These flags with some `xla_*` ones set, values typed or as text.
+        """These flags with some `xla_*` ones set: a bool as a bool, others typed or as text.
 
         InvalidArgumentError for an unknown name or a value of the wrong type.
         """
+        for name, value in overrides.items():
+            if name in FLAGS and isinstance(FLAGS[name].default, bool) and isinstance(value, str):
+                raise _no_value(name, value)
         values: dict[str, Any] = {n: parse_flag(n, v) for n, v in overrides.items()}
         return replace(self, **values)
 
@@ -200,8 +203,12 @@ def parse_flag(name: str, value: FlagValue) -> FlagValue:
             return int(value)
         except ValueError:
             pass
-    kind = {bool: "bool", int: "int32", str: "string"}[wanted]
-    raise InvalidArgumentError(
+    raise _no_value(name, value)
+
+
+def _no_value(name: str, value: FlagValue) -> InvalidArgumentError:
+    kind = {bool: "bool", int: "int32", str: "string"}[type(FLAGS[name].default)]
+    return InvalidArgumentError(
         f"While setting option {name}, {value!r} is not a valid {kind} value."
     )
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from haloc.errors import UnimplementedError
 from haloc.flags import FLAGS, Flags
+from haloc.runtime.debug_defaults import UNSAID, XLA_DEFAULTS
 
 
 @dataclass
@@ -63,8 +64,8 @@ class DebugOptions:
         object.__setattr__(self, name, value)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rest", {})
-        object.__setattr__(self, "_unsaid", {})
+        object.__setattr__(self, "_rest", dict(XLA_DEFAULTS))
+        object.__setattr__(self, "_unsaid", {n: _DEFAULTS[n] for n in UNSAID})
 
     @classmethod
     def from_flags(cls, flags: Flags) -> DebugOptions:
@@ -88,8 +89,8 @@ class DebugOptions:
         object.__setattr__(self, "_unsaid", unsaid)
 
     def proto_values(self) -> dict[str, Any]:
-        """The fields to write into a proto: all; of options that were read, those that were there
-        or have changed since."""
+        """The fields to write into a proto: those that jaxlib writes for new options, or that were
+        there when these were read, and those that have changed since."""
         unsaid = self.__dict__["_unsaid"]
         return {n: v for n, v in self.field_values().items() if n not in unsaid or unsaid[n] != v}
 

@@ -1,4 +1,7 @@
-"""DebugOptions, the flags of one compilation. Field table: see `table.py`."""
+"""DebugOptions, the flags of one compilation. Field table: see `table.py`.
+
+retired_*: fields that XLA has had, and writes in jaxlib 0.7; their names are gone.
+"""
 
 from __future__ import annotations
 
@@ -71,12 +74,14 @@ DebugOptions
 153 xla_dump_disable_metadata bool?
 154 xla_dump_hlo_pipeline_re string?
 155 xla_gpu_dump_llvmir bool?
+156 retired_156 bool?
 157 xla_gpu_all_reduce_combine_threshold_bytes int64?
 159 xla_gpu_all_reduce_blueconnect_num_devices_per_host int32?
 163 xla_gpu_nccl_termination_timeout_seconds int64?
 164 xla_dump_hlo_as_long_text bool?
 165 xla_gpu_enable_shared_constants bool?
 166 xla_gpu_enable_cublaslt bool?
+167 retired_167 int64?
 170 xla_gpu_shape_checks enum:DebugOptions.ShapeChecks?
 174 xla_cpu_use_acl bool?
 175 xla_cpu_strict_dot_conv_math bool?
@@ -112,6 +117,8 @@ DebugOptions
 237 xla_gpu_collective_permute_decomposer_threshold int64?
 239 xla_gpu_enable_pipelined_collectives bool?
 240 xla_gpu_collect_cost_model_stats bool?
+241 retired_241 bool?
+243 retired_243 bool?
 244 xla_gpu_enable_nccl_clique_optimization bool?
 245 xla_gpu_mock_custom_calls bool?
 246 xla_gpu_enable_pipelined_p2p bool?
@@ -130,7 +137,9 @@ DebugOptions
 260 xla_gpu_memory_limit_slop_factor int32?
 261 xla_gpu_target_config_filename string?
 262 xla_gpu_enable_cudnn_layer_norm bool?
+263 retired_263 bool?
 265 xla_gpu_threshold_for_windowed_einsum_mib int64?
+266 retired_266 bool?
 267 xla_gpu_enable_nccl_user_buffers bool?
 268 xla_gpu_enable_llvm_module_compilation_parallelism bool?
 269 xla_gpu_enable_libnvptxcompiler bool?
@@ -153,6 +162,7 @@ DebugOptions
 295 xla_gpu_override_gemm_autotuner string?
 296 xla_gpu_enable_host_memory_offloading bool?
 297 xla_gpu_exclude_nondeterministic_ops bool?
+298 retired_298 bool?
 300 xla_llvm_force_inline_before_split bool?
 301 xla_gpu_nccl_terminate_on_error bool?
 304 xla_gpu_shard_autotuning bool?
@@ -174,6 +184,7 @@ DebugOptions
 327 xla_gpu_executable_warn_stuck_timeout_seconds int32?
 328 xla_gpu_executable_terminate_timeout_seconds int32?
 329 xla_gpu_experimental_disable_binary_libraries bool?
+330 retired_330 bool?
 331 xla_gpu_dot_merger_threshold_mb int32?
 333 xla_cpu_max_isa string?
 334 xla_gpu_experimental_enable_fusion_block_level_rewriter bool?
@@ -194,8 +205,11 @@ DebugOptions
 350 xla_gpu_unsupported_enable_ragged_all_to_all_decomposer bool?
 351 xla_gpu_experimental_pipeline_parallelism_opt_level enum:PipelineParallelismOptLevel?
 353 xla_gpu_fail_ptx_compilation_on_register_spilling bool?
+354 retired_354 bool?
+355 retired_355 bool?
 356 xla_gpu_enable_analytical_sol_latency_estimator bool?
 357 xla_gpu_analytical_latency_estimator_options map<string,string>
+358 retired_358 bool?
 359 xla_cpu_use_xnnpack bool?
 360 xla_gpu_experimental_enable_alltoall_windowed_einsum bool?
 362 xla_gpu_experimental_pack_dot_operands_along_k_dimension bool?
@@ -218,6 +232,7 @@ DebugOptions
 382 xla_gpu_unsupported_enable_triton_multi_output_fusion bool?
 383 xla_gpu_experimental_matmul_perf_table_path string?
 384 xla_gpu_unsupported_enable_all_reduce_decomposer bool?
+386 retired_386 bool?
 387 xla_gpu_unsupported_use_all_reduce_one_shot_kernel bool?
 388 xla_gpu_experimental_enable_nvshmem bool?
 389 xla_gpu_use_inprocess_lld bool?
@@ -225,8 +240,11 @@ DebugOptions
 391 xla_gpu_first_collective_call_warn_stuck_timeout_seconds int32?
 392 xla_gpu_first_collective_call_terminate_timeout_seconds int32?
 393 xla_gpu_nccl_async_execution bool?
+394 retired_394 bool?
 395 xla_cpu_emitter_verification_level int32?
+396 retired_396 bool?
 397 xla_early_exit_with_layouts bool?
+398 retired_398 int32*
 399 xla_cpu_experimental_onednn_fusion_type enum:DebugOptions.LibraryFusionType*
 400 xla_cpu_experimental_xnn_fusion_type enum:DebugOptions.LibraryFusionType*
 401 xla_gpu_experimental_use_ragged_dot_fusion bool?
