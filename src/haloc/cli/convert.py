@@ -23,7 +23,7 @@ def _stablehlo(module: HloModule, options: argparse.Namespace) -> str:
 
 
 def _bytecode(module: HloModule, options: argparse.Namespace) -> bytes:
-    return serialize_portable_artifact(from_hlo(module), options.target)
+    return serialize_portable_artifact(from_hlo(module, portable=True), options.target)
 
 
 FORMATS: dict[str, Callable[[HloModule, argparse.Namespace], str | bytes]] = {

@@ -33,7 +33,7 @@ def xla_computation_to_mlir_module(computation: XlaComputation) -> str:
 
 def hlo_to_stablehlo(computation: bytes) -> bytes:
     """StableHLO bytecode, a portable artifact, of a serialized HloModuleProto."""
-    return write_artifact(from_hlo(parse_hlo_module_proto(computation)))
+    return write_artifact(from_hlo(parse_hlo_module_proto(computation), portable=True))
 
 
 def mlir_module_to_xla_computation(
@@ -118,7 +118,9 @@ def _read(mlir_module: str | bytes) -> MlirModule:
 
 
 def _portable(module: MlirModule) -> MlirModule:
-    return module if has_portable_form(module.operations) else from_hlo(to_hlo(module))
+    return (
+        module if has_portable_form(module.operations) else from_hlo(to_hlo(module), portable=True)
+    )
 
 
 # --- Tuples --------------------------------------------------------------------------------------

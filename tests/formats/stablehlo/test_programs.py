@@ -2,11 +2,11 @@
 
 import zlib
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jax
 from haloc import interpreter
 from haloc.formats.hlo_text import parse_module
 from haloc.formats.stablehlo import parse_stablehlo

@@ -4,14 +4,15 @@ import os
 import time
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxlib import _jax
 
-import jax
 from haloc.formats.stablehlo.bytecode import is_bytecode, parse_bytecode
 from haloc.formats.stablehlo.mlir import (
     CallLocation,
@@ -22,7 +23,6 @@ from haloc.formats.stablehlo.mlir import (
     SdySharding,
 )
 from haloc.formats.stablehlo.text import parse_mlir
-from jax import lax
 from tests.conformance.arguments import argument
 from tests.conformance.small import PROGRAMS as SMALL
 from tests.formats.stablehlo.bytecode.programs import PROGRAMS

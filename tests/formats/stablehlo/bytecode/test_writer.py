@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
+import jax
 import numpy as np
 import pytest
 from jax._src.interpreters import mlir
 from jaxlib import xla_client
 from jaxlib.mlir.dialects import stablehlo
 
-import jax
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.formats.hlo_text import parse_module
 from haloc.formats.stablehlo import (

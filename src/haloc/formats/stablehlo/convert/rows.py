@@ -103,9 +103,7 @@ def _field(name: str, form: Form, hlo: str = "", default: Any = MISSING) -> Fiel
 _EPSILON = (_field("epsilon", F32), _field("feature_index", I64))
 
 ROWS: dict[str, Row] = {
-    "chlo.top_k": Row(
-        "topk", (_field("k", I64), _field("largest", FLAG, default=True)), reads=False
-    ),
+    "chlo.top_k": Row("topk", (_field("k", I64),), reads=False),
     "stablehlo.batch_norm_grad": Row("batch-norm-grad", _EPSILON),
     "stablehlo.batch_norm_inference": Row("batch-norm-inference", _EPSILON),
     "stablehlo.batch_norm_training": Row("batch-norm-training", _EPSILON),

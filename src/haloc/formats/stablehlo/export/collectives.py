@@ -98,10 +98,14 @@ def _done(scope: Scope, instruction: HloInstruction) -> Tree:
 
 @exports("collective-broadcast")
 def _collective_broadcast(scope: Scope, instruction: HloInstruction) -> Tree:
+    """StableHLO's takes one array."""
     attributes: dict[str, Attribute] = {"replica_groups": _groups(scope, instruction)}
     attributes |= _channel(instruction)
-    name = "stablehlo.collective_broadcast"
-    return _emit(scope, instruction, name, attributes, instruction.shape)
+    results: list[Tree] = []
+    for operand, shape in zip(instruction.operands, instruction.shape.leaves(), strict=True):
+        values, types = [scope.value(operand)], [type_of(shape)]
+        results += scope.op("stablehlo.collective_broadcast", values, types, dict(attributes))
+    return tuple(results) if instruction.shape.is_tuple else results[0]
 
 
 @exports("all-to-all")

@@ -77,14 +77,6 @@ def _ragged_dot(scope: Scope, instruction: HloInstruction) -> Tree:
     return scope.emit("chlo.ragged_dot", instruction, attributes | _precision(instruction))
 
 
-@exports("scaled-dot")
-def _scaled_dot(scope: Scope, instruction: HloInstruction) -> Tree:
-    attributes: dict[str, Attribute] = {
-        "dot_dimension_numbers": Struct("stablehlo.dot", _dot_numbers(instruction))
-    }
-    return scope.emit("chlo.scaled_dot", instruction, attributes)
-
-
 @exports("convolution")
 def _convolution(scope: Scope, instruction: HloInstruction) -> Tree:
     labels = attr(instruction, "dim_labels")

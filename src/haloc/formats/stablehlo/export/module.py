@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from haloc.formats.stablehlo.export import (
     collectives,
     contraction,
@@ -27,24 +25,25 @@ from haloc.formats.stablehlo.mlir import (
     MlirValue,
     NameLocation,
 )
-from haloc.ir.module import HloModule
+from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import Shape, default_layout
 from haloc.ir.sharding import HloSharding
-from haloc.ops.table import OPS, Expand
+from haloc.ops.table import OPS, Expand, attr
 
 _FAMILIES = (collectives, contraction, custom_call, elementwise, regions, shaping, structure)
 assert EXPORTERS and _FAMILIES  # imported for the exporters they enter
 
 
-def from_hlo(module: HloModule) -> MlirModule:
+def from_hlo(module: HloModule, *, portable: bool = False) -> MlirModule:
     """The StableHLO of an HLO module; its entry becomes the function `main`.
 
     A root that is a tuple becomes as many results, but for a tuple of one, which stays one. Ops
-    StableHLO lacks are written with chlo, or expanded as haloc's own rows expand them. Layouts
-    other than row-major are kept at the entry's parameters and results only. The module is left as
-    it is. Raises UnimplementedError naming the op or type for what StableHLO does not have.
+    StableHLO lacks are written with chlo, or expanded as haloc's own rows expand them; portable:
+    only with those of chlo that portable artifacts have a form for. Layouts other than row-major
+    are kept at the entry's parameters and results only. The module is left as it is. Raises
+    UnimplementedError naming the op or type for what StableHLO does not have.
     """
-    module = _expanded(module)
+    module = _expanded(module, portable)
     made = MlirModule(module.name, _attributes(module), [])
     program = Program(module, made)
     main = _main(program)
@@ -52,11 +51,20 @@ def from_hlo(module: HloModule) -> MlirModule:
     return made
 
 
-def _expanded(module: HloModule) -> HloModule:
-    """The module without ops that neither StableHLO nor chlo has but haloc's rows expand."""
+_ONLY_CHLO = {"mulhi", "ragged-dot", "scan"}
+"""Ops of chlo that portable artifacts have no form for."""
 
-    def expandable() -> list[Any]:
-        found = [i for i in module.instructions() if i.opcode not in EXPORTERS]
+
+def _expanded(module: HloModule, portable: bool) -> HloModule:
+    """The module without ops that cannot be written but that haloc's rows expand."""
+    refused = _ONLY_CHLO if portable else set()
+
+    def expandable() -> list[HloInstruction]:
+        found = [
+            i
+            for i in module.instructions()
+            if i.opcode not in EXPORTERS or i.opcode in refused or _is_bottom_k(i)
+        ]
         return [i for i in found if isinstance(OPS[i.opcode].lower, Expand)]
 
     if not expandable():
@@ -70,6 +78,11 @@ def _expanded(module: HloModule) -> HloModule:
             instruction.computation.remove(instruction)
         module.sort()
     return module
+
+
+def _is_bottom_k(instruction: HloInstruction) -> bool:
+    """chlo.top_k gives the largest elements only."""
+    return instruction.opcode == "topk" and not attr(instruction, "largest")
 
 
 # --- The entry -----------------------------------------------------------------------------------

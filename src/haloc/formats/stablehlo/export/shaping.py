@@ -72,21 +72,26 @@ def _copy(scope: Scope, instruction: HloInstruction) -> Tree:
 
 @exports("bitcast")
 def _bitcast(scope: Scope, instruction: HloInstruction) -> Tree:
-    """In row-major layouts a bitcast is a reshape."""
+    """In row-major layouts the same elements in the same order, their bits read anew."""
     (operand,) = instruction.operands
-    shapes = (operand.shape, instruction.shape)
-    if any(s.layout != default_layout(s.rank) for s in shapes) or (
-        operand.shape.dtype is not instruction.shape.dtype
+    given, wanted = operand.shape, instruction.shape
+    if any(s.layout != default_layout(s.rank) for s in (given, wanted)) or (
+        given.dtype.bits != wanted.dtype.bits
     ):
-        given, wanted = shapes
         raise UnimplementedError(f"bitcast from {given} to {wanted}: StableHLO has no layouts")
-    return scope.emit("stablehlo.reshape", instruction)
+    values = scope.operands(instruction)
+    if given.dtype is not wanted.dtype:
+        type_ = tensor_of(given.with_dtype(wanted.dtype))
+        values = scope.op("stablehlo.bitcast_convert", values, [type_])
+    return scope.emit("stablehlo.reshape", instruction, operands=values)
 
 
 @exports("dynamic-reshape")
 def _dynamic_reshape(scope: Scope, instruction: HloInstruction) -> Tree:
     """The sizes become one vector."""
     operand, *sizes = scope.operands(instruction)
+    if not sizes:
+        return scope.emit("stablehlo.reshape", instruction)
     element = tensor_of(instruction.operands[1].shape).element
     one, whole = RankedTensor((1,), element), RankedTensor((len(sizes),), element)
     parts = [scope.op("stablehlo.reshape", [s], [one])[0] for s in sizes]
