@@ -39,7 +39,7 @@ class XlaHloModule:
     def to_string(self, options: HloPrintOptions | None = None) -> str:
         """HLO text as XLA prints it, large constants elided unless asked for; `str(module)` is the
         text that reads back."""
-        return to_text(self.ir, (options or HloPrintOptions()).formats_options()) + "\n"
+        return (options or HloPrintOptions()).text_of(self.ir)
 
     def __str__(self) -> str:
         return to_text(self.ir)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from haloc.errors import UnimplementedError
-from haloc.formats.hlo_text import PrintOptions
+from haloc.formats.hlo_text import PrintOptions, to_text
+from haloc.ir.module import HloModule
 
 
 @dataclass(slots=True, repr=False)
 class HloPrintOptions:
     """The defaults are XLA's: large constants are elided, so the text may not be readable again.
 
-    haloc prints names, result shapes and attributes always, and does not rename: options that ask
-    for something else raise UnimplementedError when they are used.
+    haloc always prints result shapes, attributes, and operands in full: options that ask for
+    something else raise UnimplementedError when they are used.
     """
 
     canonicalize_computations: bool = False
@@ -33,6 +34,8 @@ class HloPrintOptions:
     print_percent: bool = True
     print_program_shape: bool = True
     print_result_shape: bool = True
+    _full_bodies: bool = False
+    """Called computations where they are called: only the presets say so, as in jaxlib."""
 
     @staticmethod
     def short_parsable() -> HloPrintOptions:
@@ -58,6 +61,7 @@ class HloPrintOptions:
             print_operand_shape=True,
             print_percent=False,
             print_program_shape=False,
+            _full_bodies=True,
         )
 
     @staticmethod
@@ -68,25 +72,46 @@ class HloPrintOptions:
         options.print_ids = False
         return options
 
-    def formats_options(self) -> PrintOptions:
-        """The same as haloc's printer has them; UnimplementedError for what it does not have."""
+    def text_of(self, module: HloModule) -> str:
+        """The module as text, with the two line breaks that XLA ends it with.
+
+        UnimplementedError for options that haloc's printer does not have.
+        """
         for field in fields(self):
             if field.name not in _PRINTED and getattr(self, field.name) != field.default:
+                if field.name == "print_operand_names" and self.canonicalize_instruction_names:
+                    continue  # then XLA prints the canonical ones
                 raise UnimplementedError(
                     f"HloPrintOptions.{field.name}={getattr(self, field.name)}: haloc prints with "
                     f"{field.default} only"
                 )
-        return PrintOptions(**{ours: getattr(self, theirs) for theirs, ours in _PRINTED.items()})
+        chosen = {ours: getattr(self, theirs) for theirs, ours in _PRINTED.items() if ours}
+        if self.canonicalize_instruction_names:
+            module = _with_canonical_names(module)
+        return to_text(module, PrintOptions(**chosen)) + "\n"
+
+
+def _with_canonical_names(module: HloModule) -> HloModule:
+    """A copy, for printing only, whose instructions are tmp_0, tmp_1, ... in each computation."""
+    copy = module.clone()
+    for computation in copy.computations.values():
+        for number, instruction in enumerate(computation.instructions):
+            instruction.name = f"tmp_{number}"
+    return copy
 
 
 _PRINTED = {
+    "_full_bodies": "full_bodies",
+    "canonicalize_computations": "sort_computations",
+    "canonicalize_instruction_names": "",
     "include_layout_in_shapes": "include_layout",
     "print_backend_config": "print_backend_config",
     "print_control_dependencies": "print_control_dependencies",
+    "print_ids": "print_ids",
     "print_large_constants": "print_large_constants",
     "print_metadata": "print_metadata",
     "print_operand_shape": "print_operand_shapes",
     "print_percent": "print_percent",
     "print_program_shape": "print_program_shape",
 }
-"""The option of haloc's printer for each that is not fixed."""
+"""The option of haloc's printer for each that is not fixed; "" where the module is changed."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from haloc.formats.dot import to_dot
 from haloc.formats.hlo_proto import parse_hlo_module_proto
-from haloc.formats.hlo_text import to_text
 from haloc.ir.module import HloModule
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.hlo_print_options import HloPrintOptions
@@ -52,7 +51,7 @@ class XlaComputation:
         for."""
         options = HloPrintOptions.short_parsable()
         options.print_large_constants = print_large_constants
-        return to_text(self._module, options.formats_options()) + "\n"
+        return options.text_of(self._module)
 
     def as_hlo_dot_graph(self) -> str:
         """The graph in Graphviz's language."""

@@ -50,7 +50,47 @@ METHODS = (
     "leaf_count",
 )
 
+CALLS = """HloModule calls
+
+inner {
+  a = f32[] parameter(0)
+  ROOT n = f32[] negate(a)
+}
+
+outer {
+  b = f32[] parameter(0)
+  y = f32[] call(b), to_apply=inner
+  ROOT t = (f32[], f32[]) tuple(b, y)
+}
+
+ENTRY e {
+  q = f32[] parameter(0)
+  w = (f32[], f32[]) call(q), to_apply=outer, metadata={op_name="w"}
+  ROOT g = f32[] get-tuple-element(w), index=1, backend_config="x"
+}
+"""
+NESTED = f"m = hlo_module_from_text({CALLS!r})\n"
+
 QUESTIONS = {
+    **{
+        f"nested text, {preset}": NESTED + f"m.to_string(HloPrintOptions{preset}())"
+        for preset in ("", ".short_parsable", ".canonical", ".fingerprint")
+    },
+    **{
+        f"nested text with {option}={value}": NESTED
+        + f"o = HloPrintOptions(); o.{option} = {value}; m.to_string(o)"
+        for option, value in (
+            ("print_metadata", False),
+            ("print_backend_config", False),
+            ("print_percent", False),
+            ("print_program_shape", False),
+            ("print_operand_shape", True),
+            ("include_layout_in_shapes", False),
+            ("canonicalize_instruction_names", True),
+            ("print_result_shape", False),
+            ("print_extra_attributes", False),
+        )
+    },
     **{f"shape {text}": f"Shape({text!r})" for text in SHAPES},
     **{
         f"{method} of {text}": f"x = Shape({text!r}).{method}(); repr(x).replace('np.', '')"

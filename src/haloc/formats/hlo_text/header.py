@@ -168,10 +168,10 @@ def entry_layout(module: HloModule) -> tuple[tuple[Shape, ...], Shape]:
     return tuple(p.shape for p in module.entry.parameters), module.entry.root.shape
 
 
-def header_text(module: HloModule) -> str:
+def header_text(module: HloModule, print_name: bool = True) -> str:
     """`HloModule m, is_scheduled=true, ..., entry_computation_layout={...}`."""
     header = module.header | {"entry_computation_layout": entry_layout(module)}
-    parts = [f"HloModule {module.name}"]
+    parts = [f"HloModule {module.name if print_name else ''}"]
     for key in [*_HEADER, *(k for k in header if k not in _HEADER)]:
         if key in header and header[key] != _DEFAULTS.get(key):
             parts.append(f"{key}={_HEADER.get(key, _RAW).format(header[key])}")

@@ -30,7 +30,10 @@ class PrintOptions:
     print_metadata: op names and source places, and the tables they point into.
     print_percent: `%` before names. include_layout: layouts in shapes (the entry layout of the
     header keeps them). print_program_shape: a computation's parameters and result behind its name.
-    indent: blanks before an instruction.
+    print_ids: names of module and computations. full_bodies: called computations are printed where
+    they are called, nameless, instead of named. sort_computations: small ones first, equally small
+    ones by their text, the entry last, instead of callees first. indent: blanks before an
+    instruction.
     """
 
     print_large_constants: bool = True
@@ -40,6 +43,9 @@ class PrintOptions:
     print_backend_config: bool = True
     print_control_dependencies: bool = True
     print_program_shape: bool = True
+    print_ids: bool = True
+    full_bodies: bool = False
+    sort_computations: bool = False
     include_layout: bool = True
     indent: int = 2
 
@@ -92,14 +98,15 @@ _ELSEWHERE = frozenset({"literal", "parameter_number", "statistics", "result_acc
 
 def to_text(module: HloModule, options: PrintOptions = _DEFAULT) -> str:
     """The whole module; ends with a newline."""
-    parts = [header_text(module), "\n"]
+    parts = [header_text(module, print_name=options.print_ids), "\n"]
     if options.print_metadata and module.tables:
         parts.append(tables_text(module))
     hidden = _hidden(module)
-    for computation in _callees_first(module):
-        if computation not in hidden:
-            parts.append("\n" + computation_to_text(computation, options))
-    return "".join(parts)
+    printed = [c for c in _callees_first(module) if c not in hidden]
+    texts = [(c is module.entry, len(c), computation_to_text(c, options)) for c in printed]
+    if options.sort_computations:
+        texts.sort()
+    return "".join(parts + ["\n" + text for *_, text in texts])
 
 
 def _name(name: str, percent: str) -> str:
@@ -153,16 +160,24 @@ def computation_to_text(computation: HloComputation, options: PrintOptions = _DE
     percent = "%" if options.print_percent else ""
     module = computation.module
     entry = "ENTRY " if module is not None and module.entry is computation else ""
-    name = _name(computation.name, percent)
+    name = _name(computation.name, percent) if options.print_ids else ""
     signature = _signature(computation) if options.print_program_shape else ""
-    lines = [f"{entry}{name}{signature} {{\n"]
-    indent = " " * options.indent
-    lines += [
-        f"{indent}{instruction_to_text(instruction, options)}\n"
-        for instruction in computation.instructions
-    ]
+    opening = f"{entry}{name}{signature}".rstrip()
+    lines = [f"{opening} {{\n" if opening else "{\n", _body_text(computation, options)]
     thread = computation.execution_thread
     lines.append(f'}}, execution_thread="{thread}"\n' if thread else "}\n")
+    return "".join(lines)
+
+
+def _body_text(computation: HloComputation, options: PrintOptions) -> str:
+    """The instructions, indented."""
+    indent = " " * options.indent
+    lines = []
+    for instruction in computation.instructions:
+        text = instruction_to_text(instruction, options)
+        if options.full_bodies:  # several lines
+            text = text.replace("\n", "\n" + indent)
+        lines.append(f"{indent}{text}\n")
     return "".join(lines)
 
 
@@ -184,7 +199,7 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
     inside = _parenthesised(instruction, options, percent)
     parts = [f"{root}{_name(instruction.name, percent)} = {shape} {opcode}({inside})"]
     for attr in row_attrs:
-        text = _attr_text(attr, attrs, percent)
+        text = _attr_text(attr, attrs, options)
         if text:
             parts.append(text)
     parts += _common_parts(instruction, {a.name for a in row_attrs}, attrs, options, percent)
@@ -194,7 +209,7 @@ def instruction_to_text(instruction: HloInstruction, options: PrintOptions = _DE
 def attribute_texts(instruction: HloInstruction) -> list[str]:
     """`key=value` for each attribute of the instruction's own that is printed."""
     _, attrs, row_attrs = _spoken(instruction)
-    return [text for attr in row_attrs if (text := _attr_text(attr, attrs, ""))]
+    return [text for attr in row_attrs if (text := _attr_text(attr, attrs, _DEFAULT))]
 
 
 @lru_cache(maxsize=4096)
@@ -232,7 +247,7 @@ def _parenthesised(instruction: HloInstruction, options: PrintOptions, percent: 
     return tuple_text(names)[1:-1]
 
 
-def _attr_text(attr: Attr, attrs: dict[str, Any], percent: str) -> str:
+def _attr_text(attr: Attr, attrs: dict[str, Any], options: PrintOptions) -> str:
     name = attr.name
     if name in _ELSEWHERE:
         return ""
@@ -242,10 +257,19 @@ def _attr_text(attr: Attr, attrs: dict[str, Any], percent: str) -> str:
         if not always or value in (None, ""):
             return ""
     if isinstance(attr.codec, Computation):
-        return f"{name}={_name(value.name, percent)}"
+        return f"{name}={_called_text(value, options)}"
     if isinstance(attr.codec, Computations):
-        return f"{name}={{{', '.join(_name(c.name, percent) for c in value)}}}"
+        separator = "," if options.full_bodies else ", "
+        texts = separator.join(_called_text(c, options) for c in value)
+        return f"{name}={{{texts}\n}}" if options.full_bodies else f"{name}={{{texts}}}"
     return f"{name}={attr.codec.format(value)}"
+
+
+def _called_text(computation: HloComputation, options: PrintOptions) -> str:
+    """A called computation: its name, or all of it on lines of its own."""
+    if options.full_bodies:
+        return f"\n{{\n{_body_text(computation, options)}}}"
+    return _name(computation.name, "%" if options.print_percent else "")
 
 
 def _common_parts(
