@@ -19,7 +19,7 @@ LAYERS = [
     {"distributed"},
     {"frontend", "pjrt"},
     {"jax"},
-    {"xla_client", "xla_bridge"},
+    {"xla_client", "xla_bridge", "lib"},
     {"triage"},
     {"cli", "viewer"},
 ]

@@ -334,6 +334,31 @@ class TestGetCompileOptions:
         with pytest.raises(ValueError, match=re.escape(message)):
             xla_bridge.get_compile_options(*counts, device_assignment=assignment)
 
+    def test_one_dimension_is_of_one_partition(self) -> None:
+        with pytest.raises(ValueError, match="does not match num_replicas"):
+            xla_bridge.get_compile_options(1, 2, device_assignment=[0, 1])
+
+    def test_meshes_are_for_automatic_partitioning(self) -> None:
+        mesh = {"auto_spmd_partitioning_mesh_shape": [2], "auto_spmd_partitioning_mesh_ids": [0, 1]}
+        build = xla_bridge.get_compile_options(1, 1, **mesh).executable_build_options
+        assert build.auto_spmd_partitioning_mesh_shape == []
+        options = xla_bridge.get_compile_options(1, 1, use_auto_spmd_partitioning=True, **mesh)
+        build = options.executable_build_options
+        assert build.auto_spmd_partitioning_mesh_shape == [2]
+        assert build.auto_spmd_partitioning_mesh_ids == [0, 1]
+
+    def test_a_profile_is_bytes(self) -> None:
+        options = xla_bridge.get_compile_options(1, 1, fdo_profile=b"abc", detailed_logging=False)
+        assert options.executable_build_options.fdo_profile == b"abc"
+        assert not options.executable_build_options.debug_options.xla_detailed_logging
+
+    def test_the_path_that_jax_had(self) -> None:
+        from haloc.lib import xla_bridge as bridge  # noqa: PLC0415
+        from haloc.lib import xla_client as client  # noqa: PLC0415
+
+        assert bridge.get_compile_options is xla_bridge.get_compile_options
+        assert client.make_cpu_client is xla_client.make_cpu_client
+
     def test_backends(self) -> None:
         assert xla_bridge.get_backend() is xla_bridge.get_backend("cpu")
         assert xla_bridge.get_backend("interpreter").platform == "interpreter"

@@ -19,6 +19,8 @@ from haloc.xla_client import (
     make_interpreter_client,
 )
 
+__all__ = ["devices", "get_backend", "get_compile_options"]
+
 _BUILD_OPTIONS = (
     "exec_time_optimization_effort",
     "memory_fitting_effort",
