@@ -166,7 +166,7 @@ class Device:
 
     def live_buffers(self) -> list[ArrayImpl]:
         """The arrays on this device, newest first."""
-        return [a for a in self.client.live_arrays() if self in a.devices()]
+        return [a for a in self.client.live_arrays() if self in a.sharding.device_set]
 
     def get_stream_for_external_ready_events(self) -> int:
         raise UnimplementedError(

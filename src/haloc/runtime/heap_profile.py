@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from haloc.analysis.memory import packed_size_bytes
 from haloc.formats.proto import encode
 from haloc.runtime.traceback import Frame, Traceback
 
@@ -28,8 +29,9 @@ def heap_profile(arrays: Iterable[ArrayImpl], executables: Iterable[LoadedExecut
             block = shard._block
             if block is not None and block.pointer not in seen:
                 seen.add(block.pointer)
-                key = (array.traceback, shard.on_device_size_in_bytes(), str(shard._spec.device))
-                buffers[key] += 1
+                spec = shard._spec  # another thread may delete the array meanwhile
+                size_bytes = packed_size_bytes(spec.dtype, spec.shape.element_count)
+                buffers[array.traceback, size_bytes, str(spec.device)] += 1
     programs: Counter[_Key] = Counter()
     for executable in executables:
         size_bytes = executable.size_of_generated_code_in_bytes()

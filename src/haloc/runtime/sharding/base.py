@@ -80,16 +80,26 @@ class Sharding:
             found = self._shard_shapes[dims] = shard_dims(hlo.ir, dims, self)
         return found
 
+    # Answers given: few shardings are asked about many shapes, and many times about each.
+
     @cached_property
     def _shard_shapes(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """Answers given: few shardings are asked about many shapes, and many times about each."""
+        return {}
+
+    @cached_property
+    def _indices_maps(self) -> dict[tuple[int, ...], dict[Device, Any]]:
         return {}
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Any]:
         """{device: its part, as an index into the whole array}, in the order of the devices."""
-        devices = self._device_assignment
-        hlo = self._to_xla_hlo_sharding(len(global_shape))
-        return dict(zip(devices, shard_indices(hlo.ir, global_shape, len(devices), self)))
+        dims = tuple(global_shape)
+        found = self._indices_maps.get(dims)
+        if found is None:
+            devices = self._device_assignment
+            hlo = self._to_xla_hlo_sharding(len(dims))
+            indices = shard_indices(hlo.ir, dims, len(devices), self)
+            found = self._indices_maps[dims] = dict(zip(devices, indices))
+        return dict(found)
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Any]:
         """`devices_indices_map` of this process's devices."""
