@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from jax._src.interpreters import mlir
+from jaxlib import xla_client
 from jaxlib.mlir import ir
 
 from haloc import interpreter
@@ -169,6 +170,19 @@ def test_header_and_annotations():
     assert header["frontend_attributes"]["key"] == 'a "b"'
 
 
+def test_annotations_of_any_op():
+    text = """ENTRY e {
+      x = f32[4] parameter(0)
+      y = f32[4] tanh(x), sharding={devices=[2]<=[2]}, frontend_attributes={a="b"}
+      ROOT z = f32[4] negate(y)
+    }"""
+    written = print_mlir(from_hlo(parse_module(text)))
+    jaxlib_text(written)
+    (tanh,) = parse_stablehlo(written).instructions("tanh")
+    assert str(tanh.sharding) == "{devices=[2]<=[2]}"
+    assert tanh.frontend_attributes == {"a": "b"}
+
+
 def test_custom_call():
     text = """ENTRY e {
       x = f32[4,4] parameter(0)
@@ -233,3 +247,35 @@ def _random(seed: int) -> None:
         assert_same(g, w)
     again = print_mlir(from_hlo(back))
     assert print_mlir(from_hlo(parse_stablehlo(again))) == again
+
+
+def _run_in_jaxlib(text: str, arguments: list[np.ndarray]) -> list[np.ndarray]:
+    device = jax.devices("cpu")[0]
+    executable = device.client.compile_and_load(
+        text, xla_client.DeviceList((device,)), xla_client.CompileOptions()
+    )
+    return [np.asarray(r) for r in executable.execute([jax.device_put(a) for a in arguments])]
+
+
+_QUICK = {"dot_f32", "scan", "cond", "max_pool_grad", "sort_f32", "cholesky_f32", "while_nested"}
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "specs"),
+    [
+        pytest.param(*p, marks=() if p[0] in _QUICK else pytest.mark.nightly, id=p[0])
+        for p in PROGRAMS
+    ],
+)
+def test_jaxlib_runs_it(name, function, specs):
+    """HLO to StableHLO, compiled by jaxlib: what jaxlib makes of the function itself."""
+    rng = np.random.default_rng(0)
+    arguments = [argument(s, rng) for s in specs]
+    module = parse_module(hlo_of(function, arguments))
+    leaves = [np.asarray(a) for a in jax.tree.leaves(arguments)]
+    if len(leaves) != len(module.entry.parameters):
+        pytest.skip("the program does not use all arguments")
+    got = _run_in_jaxlib(print_mlir(from_hlo(module)), leaves)
+    for g, w in zip(got, jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
+        g, w = (np.asarray(v).astype(np.complex128) for v in (g, w))
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)

@@ -6,6 +6,7 @@ from haloc.errors import InvalidArgumentError
 from haloc.formats.stablehlo.convert import reading
 from haloc.formats.stablehlo.convert.context import Scope, converts, result_shape, results_shape
 from haloc.formats.stablehlo.convert.shapes import shape_of
+from haloc.formats.stablehlo.convert.sharding import annotate
 from haloc.formats.stablehlo.mlir import MlirBlock, MlirOp, MlirValue
 from haloc.ir.dtype import DType
 from haloc.ir.module import HloComputation, HloInstruction
@@ -29,8 +30,11 @@ def fill(scope: Scope, op: MlirOp, block: MlirBlock, always_tuple: bool = False)
         reading.fail(op, "its region does not end in stablehlo.return")
     program = scope.program
     for inner in block.operations[:-1]:
+        count = len(scope.computation)
         try:
             scope.convert(inner)
+            if len(scope.computation) > count:
+                _annotate_result(scope, inner)
         except Exception as error:
             program.explain(error, inner)
             raise
@@ -41,6 +45,15 @@ def fill(scope: Scope, op: MlirOp, block: MlirBlock, always_tuple: bool = False)
     else:
         scope.name = ""
         scope.computation.root = scope.tuple(roots)
+
+
+def _annotate_result(scope: Scope, op: MlirOp) -> None:
+    """Give what was made for an op the annotations that the op has."""
+    if op.attributes.keys().isdisjoint(("mhlo.sharding", "mhlo.frontend_attributes")):
+        return
+    made = scope.values.get(op.results[0]) if op.results else None
+    if made is not None:
+        annotate(scope, made if isinstance(made, HloInstruction) else made[0], op)
 
 
 def new_scope(scope: Scope, name: str) -> Scope:
