@@ -14,6 +14,7 @@ from haloc.xla_client import (
     DeviceAssignment,
     ExecutableBuildOptions,
     Shape,
+    make_cpu_client,
     make_interpreter_client,
 )
 from tests.runtime.programs import ADD
@@ -152,6 +153,54 @@ def test_row_major_layouts_are_accepted() -> None:
     options.argument_layouts = [Shape("f32[3]{0}"), Shape("f32[3]")]
     options.executable_build_options.result_layout = Shape("f32[3]{0}")
     load(options)
+
+
+def test_tupled_arguments() -> None:
+    client = make_cpu_client()
+    options = CompileOptions()
+    options.tuple_arguments = True
+    for _ in range(2):  # compiled, and from the cache
+        executable = client.compile_and_load(ADD, client.devices(), options)
+        array = client.buffer_from_pyval(np.float32([1, 2, 3]))
+        assert np.asarray(executable.execute([array, array])[0]).tolist() == [2, 4, 6]
+        (module,) = executable.hlo_modules()
+        assert "(f32[3], f32[3]) parameter(0)" in module.to_string().replace("{0}", "")
+        assert len(executable.get_parameter_layouts()) == 2
+
+
+def test_a_tuple_is_not_tupled_again() -> None:
+    client = make_cpu_client()
+    options = CompileOptions()
+    options.parameter_is_tupled_arguments = True
+    text = """HloModule m, input_output_alias={ {}: (0, {1}, may-alias) }
+    ENTRY e {
+      p = (f32[2], f32[2]) parameter(0)
+      x = f32[2] get-tuple-element(p), index=0
+      y = f32[2] get-tuple-element(p), index=1
+      ROOT s = f32[2] subtract(x, y)
+    }"""
+    executable = client.compile_and_load(text, client.devices(), options)
+    arrays = [client.buffer_from_pyval(np.float32([k, 9])) for k in (5, 1)]
+    assert np.asarray(executable.execute(arrays)[0]).tolist() == [4, 0]
+    assert arrays[1].is_deleted() and not arrays[0].is_deleted()
+
+
+def test_tupled_arguments_may_be_donated() -> None:
+    client = make_cpu_client()
+    options = CompileOptions()
+    options.tuple_arguments = True
+    text = """HloModule m, input_output_alias={ {}: (1, {}, may-alias) },
+      entry_computation_layout={(f32[2]{0}, f32[2]{0})->f32[2]{0}}
+    ENTRY e {
+      x = f32[2] parameter(0)
+      y = f32[2] parameter(1)
+      ROOT s = f32[2] subtract(x, y)
+    }"""
+    text = text.replace("},\n      entry", "}, entry")
+    executable = client.compile_and_load(text, client.devices(), options)
+    arrays = [client.buffer_from_pyval(np.float32([k, 9])) for k in (5, 1)]
+    assert np.asarray(executable.execute(arrays)[0]).tolist() == [4, 0]
+    assert arrays[1].is_deleted() and not arrays[0].is_deleted()
 
 
 def test_layouts_must_fit() -> None:

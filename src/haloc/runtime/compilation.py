@@ -21,6 +21,7 @@ from haloc.runtime.device import Device
 from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
 from haloc.runtime.dump import Dumper, is_dumping
 from haloc.runtime.hlo_module import XlaHloModule
+from haloc.runtime.mlir import join_parameters
 from haloc.runtime.partitioned import check_partitioned
 from haloc.runtime.program_cache import ProgramKey, find, store
 from haloc.verifier import verify
@@ -72,7 +73,7 @@ def compile_computation(
     cache = _cache_for(backend, flags)
     key = cache and ProgramKey(computation, options_proto, flags)
     if cache and key:
-        make_source = lru_cache(lambda: read_computation(computation))
+        make_source = lru_cache(lambda: _source(computation, options))
         found = find(cache, key, lambda: _optimized(make_source(), flags))
         if found is not None:
             counts = found.num_replicas, found.num_partitions
@@ -89,6 +90,7 @@ def compile_computation(
     on_progress("verify", 0, 0)
     verify(module)
     _check_module(module, options)
+    _tuple_arguments(module, options)
     check_partitioned(module, counts[1])
     started = time.perf_counter()
     _tell(flags, 4, lambda: f"--- before optimization ---\n{to_text(module)}")
@@ -102,6 +104,21 @@ def compile_computation(
     if cache and key:
         store(cache, key, program, counts[0], module.name)
     return Compilation(program, lambda: module, *counts, devices, listed, flags, options_proto)
+
+
+def _source(computation: Computation, options: CompileOptions) -> HloModule:
+    """The module of a program that was compiled before."""
+    module = read_computation(computation)
+    _tuple_arguments(module, options)
+    return module
+
+
+def _tuple_arguments(module: HloModule, options: CompileOptions) -> None:
+    """Act on tuple_arguments. An entry that takes one tuple already stays."""
+    parameters = module.entry.parameters
+    is_done = len(parameters) == 1 and parameters[0].shape.is_tuple
+    if options.parameter_is_tupled_arguments and parameters and not is_done:
+        join_parameters(module)
 
 
 def _cache_for(backend: Backend, flags: Flags) -> DiskCache | None:

@@ -144,9 +144,8 @@ class CompileOptions:
 
     @property
     def tuple_arguments(self) -> bool:
-        """Another name of `parameter_is_tupled_arguments`.
-
-        Arguments are given to `execute` one by one either way, so it changes nothing here.
+        """Another name of `parameter_is_tupled_arguments`: the program's entry takes one tuple of
+        what it took before. Arguments are given to `execute` one by one all the same.
         """
         return self.parameter_is_tupled_arguments
 

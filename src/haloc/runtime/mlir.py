@@ -48,7 +48,7 @@ def mlir_module_to_xla_computation(
     if return_tuple and not module.entry.root.shape.is_tuple:
         _wrap_root(module)
     if use_tuple_args:
-        _join_parameters(module)
+        join_parameters(module)
     return XlaComputation(serialize_hlo_module(module))
 
 
@@ -136,8 +136,8 @@ def _wrap_root(module: HloModule) -> None:
         module.header["input_output_alias"] = tuple(moved)
 
 
-def _join_parameters(module: HloModule) -> None:
-    """What is said about parameter n is said about member n of the one parameter then."""
+def join_parameters(module: HloModule) -> None:
+    """Make the entry take one tuple. What is said about parameter n is said about member n then."""
     entry, header = module.entry, module.header
     parameters = entry.parameters
     shape = tuple_shape(*(p.shape for p in parameters))
@@ -151,6 +151,9 @@ def _join_parameters(module: HloModule) -> None:
         parameter.replace_uses_with(member)
         entry.remove(parameter)
     module.sort()
+    if "entry_computation_layout" in header:
+        layouts, result = header["entry_computation_layout"]
+        header["entry_computation_layout"] = ((tuple_shape(*layouts),), result)
     if "input_output_alias" in header:
         header["input_output_alias"] = tuple(
             (output, 0, (number, *inside), kind)
