@@ -10,7 +10,7 @@ from jaxlib import xla_client
 from jaxlib.mlir import ir
 
 from haloc import interpreter
-from haloc.errors import UnimplementedError
+from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.formats.hlo_text import parse_module
 from haloc.formats.stablehlo import (
     from_hlo,
@@ -218,6 +218,27 @@ def test_what_stablehlo_lacks_is_named():
     text = "ENTRY e { ROOT r = u64[2] rng-get-and-update-state(), delta=1 }"
     with pytest.raises(UnimplementedError, match="rng-get-and-update-state: StableHLO has no op"):
         from_hlo(parse_module(text))
+
+
+def test_attributes_stablehlo_lacks_are_named():
+    text = """ENTRY e {
+      x = f32[2] parameter(0)
+      ROOT r = f32[2] custom-call(x), custom_call_target="f", schedule=SCHEDULE_LATEST
+    }"""
+    with pytest.raises(UnimplementedError, match="StableHLO has no attribute schedule"):
+        from_hlo(parse_module(text))
+
+
+def test_nesting_without_end():
+    def fusion(name: str, callee: str) -> str:
+        call = f"fusion(a), kind=kLoop, calls={callee}"
+        return f"{name} {{ a = f32[] parameter(0)  ROOT r = f32[] {call} }}"
+
+    lines = ["c0 { a = f32[] parameter(0)  ROOT r = f32[] negate(a) }"]
+    lines += [fusion(f"c{i}", f"c{i - 1}") for i in range(1, 2000)]
+    lines.append(fusion("ENTRY e", "c1999"))
+    with pytest.raises(InvalidArgumentError, match="nested too deep"):
+        from_hlo(parse_module("\n".join(lines)))
 
 
 @pytest.mark.parametrize("seed", range(12))

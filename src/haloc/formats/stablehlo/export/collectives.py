@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from haloc.formats.stablehlo.convert.rows import I64, dense
-from haloc.formats.stablehlo.export.context import Scope, Tree, exports, region_of, tree_of
+from haloc.formats.stablehlo.export.context import (
+    Scope,
+    Tree,
+    exports,
+    refuse_attributes,
+    region_of,
+    tree_of,
+)
 from haloc.formats.stablehlo.export.structure import DEVICE_TO_DEVICE, channel
 from haloc.formats.stablehlo.export.types import type_of
 from haloc.formats.stablehlo.mlir import UNIT, Attribute, DenseElements, RankedTensor
@@ -84,6 +91,7 @@ def _reduce_scatter(scope: Scope, instruction: HloInstruction) -> Tree:
 @exports("collective-permute", "collective-permute-start")
 def _collective_permute(scope: Scope, instruction: HloInstruction) -> Tree:
     """A started one has (operand, result, contexts...) for its shape."""
+    refuse_attributes(instruction, "slice_sizes")
     started = instruction.opcode.endswith("-start")
     shape = instruction.shape.elements[1] if started else instruction.shape
     pairs = np.array(attr(instruction, "source_target_pairs"), np.int64).reshape(-1, 2)

@@ -157,6 +157,13 @@ class Scope:
         self.values[instruction] = exporter(self, instruction)
 
 
+def refuse_attributes(instruction: HloInstruction, *names: str) -> None:
+    """UnimplementedError for attributes that StableHLO's op does not have."""
+    for name in names:
+        if instruction.attrs.get(name):
+            raise UnimplementedError(f"{instruction.opcode}: StableHLO has no attribute {name}")
+
+
 def tree_of(shape: Shape, leaves: Sequence[MlirValue]) -> Tree:
     """Leaves put together to the tuples of a shape."""
     remaining = iter(leaves)

@@ -6,7 +6,13 @@ import numpy as np
 
 from haloc.errors import HloError
 from haloc.formats.stablehlo.export.annotations import annotations
-from haloc.formats.stablehlo.export.context import Scope, Tree, exports, tree_of
+from haloc.formats.stablehlo.export.context import (
+    Scope,
+    Tree,
+    exports,
+    refuse_attributes,
+    tree_of,
+)
 from haloc.formats.stablehlo.export.regions import function_of
 from haloc.formats.stablehlo.export.types import type_of
 from haloc.formats.stablehlo.mlir import (
@@ -29,6 +35,7 @@ _TYPED_FFI = "API_VERSION_TYPED_FFI"
 @exports("custom-call")
 def _custom_call(scope: Scope, instruction: HloInstruction) -> Tree:
     """A result that is a tuple of one, or holds tuples, stays a tuple."""
+    refuse_attributes(instruction, "schedule", "window", "dim_labels")
     attributes: dict[str, Attribute] = {
         "call_target_name": attr(instruction, "custom_call_target"),
         **annotations(instruction),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from haloc.errors import InvalidArgumentError
 from haloc.formats.stablehlo.export import (
     collectives,
     contraction,
@@ -40,13 +41,16 @@ def from_hlo(module: HloModule, *, portable: bool = False) -> MlirModule:
     A root that is a tuple becomes as many results, but for a tuple of one, which stays one. Ops
     StableHLO lacks are written with chlo, or expanded as haloc's own rows expand them; portable:
     only with those of chlo that portable artifacts have a form for. Layouts other than row-major
-    are kept at the entry's parameters and results only. The module is left as it is. Raises
-    UnimplementedError naming the op or type for what StableHLO does not have.
+    are kept at the entry's parameters and results only; control dependencies and aliases of parts
+    of tuple parameters have no form there. The module is left as it is. Raises UnimplementedError
+    naming the op, attribute or type for what StableHLO does not have.
     """
     module = _expanded(module, portable)
     made = MlirModule(module.name, _attributes(module), [])
-    program = Program(module, made)
-    main = _main(program)
+    try:
+        main = _main(Program(module, made))
+    except RecursionError:
+        raise InvalidArgumentError("the module's computations are nested too deep") from None
     made.operations.insert(0, main)
     return made
 
