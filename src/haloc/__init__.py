@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from haloc.runtime.device import Device
     from haloc.runtime.exported import ExportedFunction
 
-__all__ = ["__version__", "custom_call", "from_dlpack", "load", "load_exported"]
+__all__ = [
+    "__version__",
+    "custom_call",
+    "from_dlpack",
+    "load",
+    "load_exported",
+    "pjrt_plugin_path",
+]
 
 _F = TypeVar("_F")
 
@@ -77,6 +84,17 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     from haloc.runtime.dlpack_arrays import from_dlpack as read  # noqa: PLC0415
 
     return read(x, device=device, copy=copy)
+
+
+def pjrt_plugin_path() -> str:
+    """The path of a shared object that any PJRT client can load: haloc as its CPU plugin.
+
+    For clients in C, C++, Rust, Go, Julia, Elixir, ...: see docs/pjrt.md. UnimplementedError on
+    systems other than Linux.
+    """
+    from haloc.pjrt.plugin_file import pjrt_plugin_path as path  # noqa: PLC0415
+
+    return path()
 
 
 def _read(source: str | PathLike[str] | bytes) -> tuple[bytes, str]:

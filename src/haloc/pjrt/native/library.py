@@ -21,6 +21,7 @@ from haloc.pjrt.native.graveyard import GRAVEYARD, NOTICE
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.heap import HEAP
 from haloc.pjrt.native.hooks import HOOKS
+from haloc.pjrt.native.sections import in_sections
 from haloc.pjrt.native.transfers import TRANSFERS
 
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
@@ -76,7 +77,7 @@ def library() -> Library:
         NOTICE,
         CONTEXT,
     ]
-    text = "\n".join(map(_in_section_of_its_own, "\n".join([_MEMCPY, *parts]).splitlines()))
+    text = in_sections("\n".join([_MEMCPY, *parts]))
     atoms = split(read_elf(compile_text(text, host_target(), 2)))
     exports = [line.split("@")[1].split("(")[0] for line in text.splitlines() if _is_export(line)]
     libc = ctypes.CDLL(None)
@@ -84,17 +85,6 @@ def library() -> Library:
     code = LoadedImage(image, lambda name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)
     code.keep_forever()
     return Library(code, plugin)
-
-
-def _in_section_of_its_own(line: str) -> str:
-    """The linker takes object files apart by their sections."""
-    name = line.partition("@")[2].partition("(")[0].partition(" ")[0]
-    if line.startswith("define ") and " alwaysinline" not in line:
-        return line.replace(" {", f' section ".text.{name}" {{')
-    if line.startswith("@"):
-        kind = "rodata" if " constant " in line else "data"
-        return f'{line}, section ".{kind}.{name}"'
-    return line
 
 
 def _is_export(line: str) -> bool:
