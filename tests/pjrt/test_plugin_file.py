@@ -12,6 +12,7 @@ import pytest
 
 import haloc
 from haloc.pjrt.abi import ARGS
+from haloc.pjrt.plugin.api import pjrt_api
 from haloc.pjrt.plugin_file import path as plugin_path
 from haloc.pjrt.plugin_file.bootstrap import bootstrap
 
@@ -56,8 +57,6 @@ def test_a_damaged_file_is_written_anew(monkeypatch, tmp_path):
 
 
 def test_in_this_process_it_is_the_same_table(plugin):
-    from haloc.pjrt.plugin.api import pjrt_api
-
     library = ctypes.CDLL(plugin)
     library.GetPjrtApi.restype = ctypes.c_void_p
     assert library.GetPjrtApi() == ctypes.addressof(pjrt_api())

@@ -1,4 +1,4 @@
-"""LLVM text of the plugin file: `GetPjrtApi` finds Python or starts it, and asks haloc for the table.
+"""LLVM text of the plugin file: `GetPjrtApi` finds Python or starts it, and asks it for the table.
 
 Nothing here may fail hard. Where Python cannot be had, the table is one of functions that all
 return the same error, which says why.
