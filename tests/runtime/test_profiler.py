@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from haloc.errors import FailedPreconditionError
-from haloc.xla_client import profiler
+from haloc.xla_client import make_interpreter_client, profiler
 
 
 def spans(recording: bytes) -> dict[str, dict]:
@@ -53,6 +53,14 @@ def test_threads_are_told_apart_and_named() -> None:
         e["tid"]: e["args"]["name"] for e in json.loads(recording)["traceEvents"] if e["ph"] == "M"
     }
     assert names[found["here"]["tid"]] == threading.current_thread().name
+
+
+def test_compilations_are_spans() -> None:
+    client = make_interpreter_client()
+    session = profiler.ProfilerSession()
+    text = "HloModule m\nENTRY e { ROOT c = f32[] constant(1) }"
+    client.compile_and_load(text, client.devices())
+    assert "compile" in spans(session.stop())
 
 
 def test_nothing_is_recorded_outside_a_session() -> None:

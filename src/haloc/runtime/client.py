@@ -37,6 +37,7 @@ from haloc.runtime.host_buffer import (
 from haloc.runtime.live import LiveObjects
 from haloc.runtime.loaded_executable import LoadedExecutable
 from haloc.runtime.memory_pool import MemoryPool
+from haloc.runtime.profiler import TraceMe
 from haloc.runtime.serialization import deserialized
 from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.xla_shape import PjRtLayout, XlaShape
@@ -302,9 +303,10 @@ class Client:
         options: CompileOptions | None,
         on_progress: OnProgress,
     ) -> Compilation:
-        return compile_computation(
-            self._backend, self._devices, computation, executable_devices, options, on_progress
-        )
+        with TraceMe("compile"):
+            return compile_computation(
+                self._backend, self._devices, computation, executable_devices, options, on_progress
+            )
 
     def __repr__(self) -> str:
         return f"<Client {self.platform}, {len(self._devices)} device(s)>"
