@@ -369,3 +369,40 @@ def ahead_of_time():
     compiled = lowered.compile()
     assert compiled.cost_analysis()["flops"] > 0
     return compiled(jnp.ones((3, 4)), jnp.ones((4, 2)))
+
+
+# --- Several devices -----------------------------------------------------------------------------
+
+
+@program
+def replicated_over_devices():
+    x = jnp.arange(16.0).reshape(8, 2)
+    everywhere = jax.pmap(lambda a: lax.psum(a, "i") / lax.axis_index("i").max(), axis_name="i")
+    gathered = jax.pmap(lambda a: lax.all_gather(a, "i") @ a, axis_name="i")
+    moved = jax.pmap(lambda a: lax.ppermute(a, "i", [(k, (k + 1) % 8) for k in range(8)]), "i")
+    return [everywhere(x + 1)[1:], gathered(x), moved(x)]
+
+
+def mesh():
+    auto = jax.sharding.AxisType.Auto
+    return jax.make_mesh((4, 2), ("x", "y"), axis_types=(auto, auto))
+
+
+@program
+def manual_over_a_mesh():
+    def local(a, b):
+        return lax.psum(a @ b, "y"), lax.all_to_all(a, "x", 0, 1, tiled=True)
+
+    P = jax.sharding.PartitionSpec
+    specs = (P("x", "y"), P("y", None))
+    f = jax.shard_map(local, mesh=mesh(), in_specs=specs, out_specs=(P("x"), P(None, ("x", "y"))))
+    return jax.jit(f)(normal(16, 8), normal(8, 3))
+
+
+@program
+def sharded_arrays():
+    P = jax.sharding.PartitionSpec
+    where = jax.sharding.NamedSharding(mesh(), P("x", "y"))
+    a = jax.device_put(normal(8, 6), where)
+    f = jax.jit(lambda a: (jnp.sin(a) + 1, a.T @ a, a.sum(0)), out_shardings=(where, None, None))
+    return [a, f(a), jax.grad(lambda a: (a**3).mean())(a)]

@@ -21,6 +21,7 @@ import numpy as np
 
 def main(platform: str, file: str, names: str = "") -> None:
     os.environ["JAX_PLATFORMS"] = "haloc,cpu" if platform == "haloc" else "cpu"
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     # After the choice of platform, which JAX reads when it is imported.
     programs = importlib.import_module("tests.jax.programs")
     jax = importlib.import_module("jax")

@@ -152,7 +152,7 @@ def test_the_module_may_say_how_many(client):
         client.compile_and_load(text, client.devices(), options(3))
 
 
-def test_modules_to_be_partitioned_are_refused_by_name(client):
+def test_modules_of_whole_arrays_are_partitioned(client):
     text = """
 HloModule m, num_partitions=2
 ENTRY e {
@@ -160,8 +160,8 @@ ENTRY e {
   ROOT n = f32[4] negate(x)
 }
 """
-    with pytest.raises(UnimplementedError, match=r"m is to be partitioned .*: x has sharding="):
-        client.compile_and_load(text, client.devices(), options(1, 2))
+    executable = client.compile_and_load(text, client.devices(), options(1, 2))
+    assert executable.hlo_modules()[0].to_string().count("f32[2]") > 1
     replicated = text.replace("devices=[2]<=[2]", "replicated")
     assert client.compile_and_load(replicated, client.devices(), options(1, 2))
     partitioned = text.replace("num_partitions=2", "is_scheduled=true, num_partitions=2")

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from haloc.cpu.disk_cache import DiskCache
@@ -22,7 +22,7 @@ from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
 from haloc.runtime.dump import Dumper, is_dumping
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.mlir import join_parameters
-from haloc.runtime.partitioned import check_partitioned
+from haloc.runtime.partitioned import partitioned
 from haloc.runtime.program_cache import ProgramKey, find, store
 from haloc.verifier import verify
 
@@ -30,7 +30,7 @@ Computation = str | bytes | HloModule | XlaHloModule
 Devices = DeviceList | Sequence[Device]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compilation:
     """A program and what it was made for. make_source: gives `source`, the same module each time.
     devices: of its participants, by flattened logical id (replica * num_partitions + partition).
@@ -47,8 +47,13 @@ class Compilation:
 
     @property
     def source(self) -> HloModule:
-        """The module before optimisation."""
+        """The module before optimisation, and before partitioning."""
         return self.make_source()
+
+    @cached_property
+    def shards(self) -> HloModule:
+        """`source` as one partition runs it; its parameters and root carry their shardings."""
+        return partitioned(self.source, self.num_partitions, self.num_replicas)
 
 
 def compile_computation(
@@ -74,7 +79,7 @@ def compile_computation(
     key = cache and ProgramKey(computation, options_proto, flags)
     if cache and key:
         make_source = lru_cache(lambda: _source(computation, options))
-        found = find(cache, key, lambda: _optimized(make_source(), flags))
+        found = find(cache, key, lambda: _optimized(make_source(), options, flags))
         if found is not None:
             counts = found.num_replicas, found.num_partitions
             devices = assigned_devices(options.device_assignment, counts, listed, client_devices)
@@ -91,12 +96,12 @@ def compile_computation(
     verify(module)
     _check_module(module, options)
     _tuple_arguments(module, options)
-    check_partitioned(module, counts[1])
+    shards = partitioned(module, counts[1], counts[0])
     started = time.perf_counter()
     _tell(flags, 4, lambda: f"--- before optimization ---\n{to_text(module)}")
     on_pass = dumper.after_pass if dumper.dumps_passes else None
     program = backend.compile(
-        module, CompilerOptions(flags, on_progress, *counts, on_pass, dumper.enabled)
+        shards, CompilerOptions(flags, on_progress, *counts, on_pass, dumper.enabled)
     )
     _tell(flags, 4, lambda: f"--- after optimization ---\n{to_text(program.optimized)}")
     _tell(flags, 2, lambda: _summary(program, time.perf_counter() - started))
@@ -128,11 +133,12 @@ def _cache_for(backend: Backend, flags: Flags) -> DiskCache | None:
     return DiskCache.of(flags)
 
 
-def _optimized(module: HloModule, flags: Flags) -> HloModule:
+def _optimized(module: HloModule, options: CompileOptions, flags: Flags) -> HloModule:
     # LLVM is loaded with the compiler, and a program from the cache runs without.
     from haloc.runtime.cpu_backend import optimize_for_cpu  # noqa: PLC0415
 
-    return optimize_for_cpu(module, CompilerOptions(flags))
+    replicas, partitions = _participants(module, options)
+    return optimize_for_cpu(partitioned(module, partitions, replicas), CompilerOptions(flags))
 
 
 # --- Participants and their devices --------------------------------------------------------------

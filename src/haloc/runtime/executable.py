@@ -57,11 +57,11 @@ class Executable:
     def get_parameter_shardings(self) -> list[OpSharding] | None:
         """How the array leaves of the parameters are spread over partitions; None if the program
         is for one, or says nothing."""
-        return self._shardings(self._compilation.source.entry.parameters)
+        return self._shardings(self._compilation.shards.entry.parameters)
 
     def get_output_shardings(self) -> list[OpSharding] | None:
         """How the array leaves of the result are spread over partitions; None likewise."""
-        return self._shardings([self._compilation.source.entry.root])
+        return self._shardings([self._compilation.shards.entry.root])
 
     def _shardings(self, instructions: list[HloInstruction]) -> list[OpSharding] | None:
         if self._compilation.num_partitions == 1:

@@ -1,4 +1,4 @@
-"""Which modules run as they are on several partitions, and the shardings of their leaves.
+"""Which modules are to be partitioned, and the shardings of their leaves.
 
 Partitioned and unpartitioned modules look alike: both say num_partitions=4 and annotate parameters
 with their sharding. In the one the shapes are those of shards, in the other those of whole arrays.
@@ -8,55 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from haloc.errors import UnimplementedError
 from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.sharding import REPLICATED, HloSharding, ShardingKind
+from haloc.spmd.partitioner import FROM_MANUAL, TO_MANUAL, spmd_partition
 
 _WHOLE = (ShardingKind.REPLICATED, ShardingKind.MANUAL, ShardingKind.UNKNOWN)
 
-_TO_PARTITION = (
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "xla.sdy.GlobalToLocalShape",
-    "xla.sdy.LocalToGlobalShape",
-)
-"""custom-calls that only the partitioner gives a meaning."""
 
-
-def check_partitioned(module: HloModule, num_partitions: int) -> None:
-    """UnimplementedError, naming the instruction, for a module of several partitions that has yet
-    to be partitioned.
+def partitioned(module: HloModule, num_partitions: int, num_replicas: int) -> HloModule:
+    """The module that each of `num_partitions` partitions runs: `module` itself if it is that
+    already, else a partitioned copy.
 
     A scheduled module (`is_scheduled=true`) is XLA's after partitioning: its shapes are those of
-    one partition. In another one, no value may be spread over devices; if all are replicated or
-    manual, it means the same either way.
+    one partition. In another one that spreads no value over devices, where all is replicated or
+    manual, the shapes are the same either way.
+    Raises UnimplementedError, naming the instruction, for what cannot be partitioned yet.
     """
     if num_partitions == 1 or module.header.get("is_scheduled"):
-        return
-    for computation in module.post_order():
-        for instruction in computation.instructions:
-            reason = _spread(instruction)
-            if reason:
-                raise UnimplementedError(
-                    f"module {module.name} is to be partitioned over num_partitions="
-                    f"{num_partitions}: {instruction.name} {reason}. haloc runs modules that are "
-                    "partitioned already (is_scheduled=true says so), replicated or manual"
-                )
+        return module
+    instructions = (i for c in module.post_order() for i in c.instructions)
+    if not any(map(_is_spread, instructions)):
+        return module
+    copy = module.clone()
+    spmd_partition(copy, num_partitions, num_replicas)
+    return copy
 
 
-def _spread(instruction: HloInstruction) -> str:
-    """What about an instruction asks for partitioning; "" if nothing does."""
-    if instruction.opcode == "custom-call":
-        target = instruction.attrs.get("custom_call_target")
-        if target in _TO_PARTITION:
-            return f"is a custom-call to {target}"
+def _is_spread(instruction: HloInstruction) -> bool:
+    """Whether an instruction asks for partitioning."""
+    target = instruction.attrs.get("custom_call_target")
+    if target in TO_MANUAL or target in FROM_MANUAL:
+        return True
     for leaf in _leaves(instruction.sharding):
         is_mesh_of_whole = leaf.kind is ShardingKind.MESH and not any(
             d.axes for d in leaf.dim_shardings
         )
         if leaf.kind not in _WHOLE and set(leaf.tiles) != {1} and not is_mesh_of_whole:
-            return f"has sharding={leaf}"
-    return ""
+            return True
+    return False
 
 
 def _leaves(sharding: HloSharding | None) -> Iterator[HloSharding]:
