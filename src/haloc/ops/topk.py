@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from haloc.ir.dtype import F32, PRED, S32
@@ -9,6 +11,7 @@ from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape, tuple_shape
 from haloc.ops.attrs import Bool, Int
+from haloc.ops.custom_call import custom_call
 from haloc.ops.example import ExampleGraph
 from haloc.ops.expand import Beside
 from haloc.ops.regions import text
@@ -28,10 +31,14 @@ def _infer_topk(instruction: HloInstruction) -> Shape:
 
 
 def _evaluate_topk(instruction: HloInstruction, operands: list[Value], context: Evaluator) -> Value:
+    x = np.asarray(operands[0])
+    return _chosen(x, attr(instruction, "k"), attr(instruction, "largest"))
+
+
+def _chosen(x: np.ndarray, k: int, largest: bool) -> Value:
     """Stable: of equal elements the first comes first. Order is the total one: NaN is largest."""
-    x, k = np.asarray(operands[0]), attr(instruction, "k")
     key = _total_order_key(x)
-    order = np.argsort(~key if attr(instruction, "largest") else key, axis=-1, kind="stable")
+    order = np.argsort(~key if largest else key, axis=-1, kind="stable")
     chosen = order[..., :k]
     return np.take_along_axis(x, chosen, -1), chosen.astype(np.int32)
 
@@ -86,6 +93,39 @@ def _topk_example(graph: ExampleGraph) -> HloInstruction:
     largest = bool(graph.rng.integers(2))
     both = graph.add("topk", shape, (graph.operand(dtype, dims),), k=k, largest=largest)
     return graph.add("get-tuple-element", shape.elements[1], (both,), index=1)
+
+
+# --- XLA's custom-call --------------------------------------------------------------------------
+
+TARGET = "TopK"
+
+
+def order_of_custom_call(instruction: HloInstruction) -> tuple[int, bool]:
+    """k and largest of a custom-call to TopK, (x) -> (values, s32 indices) along the last
+    dimension: the order is that of the comparison it calls. VerificationError for other shapes."""
+    operands, shape = instruction.operands, instruction.shape
+    x = operands[0].shape if len(operands) == 1 else None
+    if x is None or not x.rank or len(shape.elements) != 2 or not shape.elements[0].rank:
+        invalid(instruction, f"TopK wants one array and gives two, not {text(shape)}")
+    k = shape.elements[0].dims[-1]
+    values = x.with_dims((*x.dims[:-1], k))
+    if k > x.dims[-1] or not shape.compatible(tuple_shape(values, values.with_dtype(S32))):
+        invalid(instruction, f"TopK of {text(x)} cannot be {text(shape)}")
+    compares = [
+        attr(i, "direction")
+        for called in instruction.called_computations
+        for i in called.instructions
+        if i.opcode == "compare"
+    ]
+    return k, not compares or compares[0] in ("GT", "GE")
+
+
+@custom_call(TARGET)
+def _evaluate_custom_call(
+    instruction: HloInstruction, operands: list[Value], attributes: dict[str, Any]
+) -> Value:
+    """The k largest elements of the last dimension, and where they were."""
+    return _chosen(np.asarray(operands[0]), *order_of_custom_call(instruction))
 
 
 register(

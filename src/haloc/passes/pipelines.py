@@ -19,6 +19,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     operand_upcaster,
     optimization_barrier_expander,
     row_fusion,
+    topk_rewriter,
     tree_reduction_rewriter,
     while_loop_invariant_code_motion,
     while_loop_simplifier,
@@ -51,6 +52,7 @@ SIMPLIFY = Fixpoint(
 CANONICAL: Pipeline = [
     "layout-normalization",
     "defuser",
+    "topk-rewriter",
     "dynamic-padder",
     "expand",
     "operand-upcaster",
@@ -75,6 +77,7 @@ CPU: Pipeline = [
 PIPELINES: dict[str, Pipeline] = {"canonical": CANONICAL, "cpu": CPU}
 
 ORDER = [
+    Before("topk-rewriter", "expand", why="topk is expanded"),
     Before(
         "layout-normalization",
         "algebraic-simplifier",
