@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from haloc.errors import DeadlineExceededError, InvalidArgumentError, UnimplementedError
+from haloc.errors import DeadlineExceededError, InvalidArgumentError
 from haloc.xla_client import (
     CompileOptions,
     DeviceAssignment,
