@@ -109,7 +109,8 @@ executable = client.deserialize_executable(open(sys.argv[1], "rb").read(), clien
 x = np.random.default_rng(0).normal(size=(400, 500)).astype(np.float32)
 results = executable.execute([client.buffer_from_pyval(x)])
 np.savez(sys.argv[2], *[np.asarray(r) for r in results])
-print(sorted(m for m in sys.modules if m.startswith(("haloc.passes", "haloc.codegen"))))
+compiler = ("haloc.passes.pipelines", "haloc.passes.rules", "haloc.codegen", "haloc.cpu.compiler")
+print(sorted(m for m in sys.modules if m.startswith(compiler)))
 """
 
 

@@ -23,8 +23,6 @@ from haloc.formats.dot import to_dot
 from haloc.formats.hlo_proto import serialize_hlo_module
 from haloc.formats.hlo_text import PrintOptions, to_text
 from haloc.ir.module import HloModule
-from haloc.passes.driver import Fixpoint
-from haloc.passes.pipelines import PIPELINES
 from haloc.runtime.backend import Program
 
 _numbers = itertools.count()
@@ -80,6 +78,10 @@ class Dumper:
 
     def _next(self, name: str) -> str:
         """The pass that stands behind this one."""
+        # Who runs a stored program does not load the passes.
+        from haloc.passes.driver import Fixpoint  # noqa: PLC0415
+        from haloc.passes.pipelines import PIPELINES  # noqa: PLC0415
+
         names: list[str] = []
         for entry in PIPELINES.get(self.platform, ()):
             names += entry.names if isinstance(entry, Fixpoint) else [entry]

@@ -60,7 +60,18 @@ def compile_options_to_bytes(options: Any) -> bytes:
         name: {_override_field(name, value): value} for name, value in options.env_option_overrides
     }
     message["executable_build_options"] = _build_message(options.executable_build_options)
-    return encode("CompileOptionsProto", message)
+    # Every compilation writes its options, and they are nearly always the same.
+    what = repr(message)
+    encoded = _encoded.get(what)
+    if encoded is None:
+        if len(_encoded) >= _MOST_ENCODED:
+            _encoded.clear()
+        encoded = _encoded[what] = encode("CompileOptionsProto", message)
+    return encoded
+
+
+_MOST_ENCODED = 64
+_encoded: dict[str, bytes] = {}
 
 
 def _override_field(name: str, value: Any) -> str:
