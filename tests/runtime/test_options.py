@@ -70,6 +70,25 @@ def test_overrides_win_over_debug_options() -> None:
     assert options.flags().xla_backend_optimization_level == 1
 
 
+@pytest.mark.parametrize("name", ["xla_dump_hlo_as_html", "xla_cpu_use_thunk_runtime_x"])
+def test_overrides_that_haloc_does_not_act_on(name: str) -> None:
+    options = CompileOptions()
+    options.env_option_overrides = [(name, True)]
+    known = name == "xla_dump_hlo_as_html"
+    wanted = UnimplementedError if known else InvalidArgumentError
+    with pytest.raises(wanted, match=name):
+        options.flags()
+
+
+def test_overrides_that_are_defaults_are_taken() -> None:
+    options = CompileOptions()
+    options.env_option_overrides = [("xla_cpu_multi_thread_eigen", True)]
+    load(options)
+    options.env_option_overrides = [("xla_cpu_multi_thread_eigen", False)]
+    with pytest.raises(UnimplementedError, match="xla_cpu_multi_thread_eigen=False: haloc does"):
+        load(options)
+
+
 def test_debug_options_start_from_xla_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     debug = CompileOptions().executable_build_options.debug_options

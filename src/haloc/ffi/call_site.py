@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import traceback
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,6 +28,7 @@ from haloc.ffi.sites import (
 )
 from haloc.ffi.status import CustomCallStatus
 from haloc.ffi.targets import Abi, Target
+from haloc.interpreter.leaves import flat, memory_as_array, nested
 from haloc.ir.dtype import TOKEN
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction, HloModule
@@ -76,22 +77,12 @@ def _views(site: Site, buffers: int) -> tuple[list[np.ndarray], list[np.ndarray]
     """NumPy views of an array of pointers to the operands' and then the results' leaves."""
     shapes = [*site.operands, *site.results]
     pointers = (ctypes.c_void_p * len(shapes)).from_address(buffers)
-    views = [memory(p, s) for p, s in zip(pointers, shapes, strict=True)]
+    views = [memory_as_array(p, s) for p, s in zip(pointers, shapes, strict=True)]
     operands, results = views[: len(site.operands)], views[len(site.operands) :]
     for view in operands:
         if view is not None:
             view.flags.writeable = False
     return [v for v in operands if v is not None], [v for v in results if v is not None]
-
-
-def memory(pointer: int | None, shape: Shape) -> np.ndarray | None:
-    """Row-major memory of somebody else's as an array; None for a token."""
-    if not shape.is_array:
-        return None
-    if not shape.byte_size or pointer is None:
-        return np.empty(shape.dims, shape.dtype.numpy)
-    raw = (ctypes.c_ubyte * shape.byte_size).from_address(pointer)
-    return np.frombuffer(raw, shape.dtype.numpy).reshape(shape.dims)
 
 
 # --- Sites ----------------------------------------------------------------------------------------
@@ -141,7 +132,7 @@ def _site_of(instruction: HloInstruction) -> Site:
 def evaluate(instruction: HloInstruction, operands: Sequence[Value], context: Evaluator) -> Value:
     """A custom-call to a registered target, on values."""
     site = _site_of(instruction)
-    leaves = [_laid_out(v, s) for v, s in zip(flat(operands), site.operands, strict=True)]
+    leaves = [_laid_out(v, s) for v, s in zip(flat(tuple(operands)), site.operands, strict=True)]
     results: list[np.ndarray | None] = []
     for number, shape in enumerate(site.results):
         if not shape.is_array:
@@ -179,21 +170,6 @@ def _laid_out(value: np.ndarray | None, shape: Shape) -> np.ndarray | None:
         return None
     order = shape.layout.minor_to_major[::-1] if shape.layout else tuple(range(shape.rank))
     return np.asarray(value.transpose(order), order="C").transpose(np.argsort(order))
-
-
-def flat(values: Sequence[Value]) -> list[np.ndarray | None]:
-    """The leaves of values, depth first."""
-    leaves: list[np.ndarray | None] = []
-    for value in values:
-        leaves += flat(value) if isinstance(value, tuple) else [value]
-    return leaves
-
-
-def nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
-    """A value of `shape` made of its leaves."""
-    if shape.is_tuple:
-        return tuple(nested(e, leaves) for e in shape.elements)
-    return next(leaves)
 
 
 def _read_only(arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from haloc.cpu.run_context import RunContext
-from haloc.ffi.call_site import flat, nested
 from haloc.ffi.python_targets import store
 from haloc.ffi.sites import TRANSFERS, Site
 from haloc.ffi.targets import Abi, Target
+from haloc.interpreter.leaves import flat, nested
 from haloc.interpreter.participant import Participant
 from haloc.ops.table import op
 
@@ -22,7 +22,7 @@ def _transfer(
     leaves = iter([next(arrays) if s.is_array else None for s in site.operands])
     values = [nested(o.shape, leaves) for o in site.instruction.operands]
     value = op(site.instruction).evaluate(site.instruction, values, _participant(run))  # type: ignore[arg-type]
-    store([leaf for leaf in flat([value]) if leaf is not None], results, site.where)
+    store([leaf for leaf in flat(value) if leaf is not None], results, site.where)
 
 
 def _participant(run: RunContext) -> Participant:

@@ -5,8 +5,7 @@ The interpreter is the smallest backend, and the one whose answers define right.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from haloc.cpu.collective.call import ParticipantCall
 from haloc.cpu.run_context import RunContext
 from haloc.errors import InternalError, ResourceExhaustedError
 from haloc.flags import CompilerOptions
+from haloc.interpreter.leaves import flat, memory_as_array, nested
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import Shape
@@ -150,7 +150,7 @@ class InterpreterProgram:
         return [nested(shape, leaves) for shape in self.parameter_shapes]
 
     def _store(self, value: Value, pointers: Sequence[int]) -> None:
-        for leaf, shape, pointer in zip(_flat(value), self.results, pointers, strict=True):
+        for leaf, shape, pointer in zip(flat(value), self.results, pointers, strict=True):
             if leaf is None:
                 continue
             if leaf.shape != shape.dims or leaf.dtype != shape.dtype.numpy:
@@ -183,26 +183,3 @@ def _leaf_number(shape: Shape, index: Sequence[int]) -> int:
         number += sum(len(e.leaves()) for e in shape.elements[:i])
         shape = shape.elements[i]
     return number
-
-
-def memory_as_array(pointer: int, shape: Shape) -> np.ndarray | None:
-    """A NumPy view of memory that somebody else keeps alive, writable; None for a token."""
-    if not shape.is_array:
-        return None
-    if not shape.byte_size:
-        return np.empty(shape.dims, shape.dtype.numpy)
-    memory = (ctypes.c_ubyte * shape.byte_size).from_address(pointer)
-    return np.ctypeslib.as_array(memory).view(shape.dtype.numpy).reshape(shape.dims)
-
-
-def nested(shape: Shape, leaves: Iterator[np.ndarray | None]) -> Value:
-    """A value of `shape` made of its leaves, in depth-first order."""
-    if shape.is_tuple:
-        return tuple(nested(e, leaves) for e in shape.elements)
-    return next(leaves)
-
-
-def _flat(value: Value) -> list[np.ndarray | None]:
-    if isinstance(value, tuple):
-        return [leaf for member in value for leaf in _flat(member)]
-    return [None if value is None else np.asarray(value)]

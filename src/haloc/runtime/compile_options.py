@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.flags import Flags, FlagValue
 from haloc.ir.shape import Shape
-from haloc.runtime.debug_options import DebugOptions
+from haloc.runtime.debug_options import DebugOptions, is_only_known, refuse_unless_default
 from haloc.runtime.option_protos import (
     DEFAULT_REST,
     compile_options_to_bytes,
@@ -157,7 +157,10 @@ class CompileOptions:
         """The flags in force: the debug options, then env_option_overrides."""
         flags = Flags.from_environment()
         flags = flags.with_overrides(self.executable_build_options.debug_options.flag_values())
-        return flags.with_overrides(dict(self.env_option_overrides))
+        overrides = dict(self.env_option_overrides)
+        for name in [n for n in overrides if is_only_known(n)]:
+            refuse_unless_default(name, overrides.pop(name))
+        return flags.with_overrides(overrides)
 
 
 def check_supported(options: CompileOptions) -> None:

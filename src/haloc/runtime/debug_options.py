@@ -104,5 +104,17 @@ class DebugOptions:
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(DebugOptions)}
 
 
+def is_only_known(name: str) -> bool:
+    """Whether XLA has a flag of this name, and haloc does not act on it."""
+    return name not in FLAGS and (name in _DEFAULTS or name in XLA_DEFAULTS)
+
+
+def refuse_unless_default(name: str, value: Any) -> None:
+    """UnimplementedError unless an override says of such a flag what XLA's default is."""
+    default = _DEFAULTS.get(name, XLA_DEFAULTS.get(name))
+    if value != default and str(value) != str(default):
+        _refuse(name, value)
+
+
 def _refuse(name: str, value: Any) -> NoReturn:
     raise UnimplementedError(f"DebugOptions.{name}={value!r}: haloc does not act on it")

@@ -9,8 +9,8 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError
 from haloc.interpreter import NanGuard, trace
+from haloc.interpreter.leaves import nested
 from haloc.ir.module import HloModule
-from haloc.runtime.backend import nested
 
 
 def trace_leaves(
