@@ -353,19 +353,19 @@ CONSTRAINTS: dict[str, Case] = {
         VerificationError,
         "sort: to_apply add has signature (f32[], f32[]) -> f32[], wanted (f32[], f32[]) -> pred[]",
     ),
-}
-
-UNSUPPORTED: dict[str, Case] = {
     "two replicas": (
         entry("ROOT a = f32[2,3] negate(x)", header="HloModule m, replica_count=2"),
-        UnimplementedError,
-        "replica_count=2",
+        InvalidArgumentError,
+        "2 replica(s) of 1 partition(s) take 2 devices",
     ),
     "two partitions": (
         entry("ROOT a = f32[2,3] negate(x)", header="HloModule m, num_partitions=2"),
-        UnimplementedError,
-        "num_partitions=2",
+        InvalidArgumentError,
+        "1 replica(s) of 2 partition(s) take 2 devices",
     ),
+}
+
+UNSUPPORTED: dict[str, Case] = {
     "a token parameter": (
         "HloModule m\nENTRY e { ROOT t = token[] parameter(0) }",
         UnimplementedError,

@@ -25,10 +25,9 @@ def checked_arguments(
     InvalidArgumentError for a wrong number of arguments or shards, a wrong device, shape or element
     type, and for deleted arrays. All is checked before anything runs.
     """
-    if isinstance(arguments, ArrayImpl) or not isinstance(arguments, list | tuple):
-        raise TypeError(
-            f"execute(): arguments is a {type(arguments).__name__}; wanted a list of arrays"
-        )
+    if not isinstance(arguments, list | tuple):
+        given = "single array" if isinstance(arguments, ArrayImpl) else type(arguments).__name__
+        raise TypeError(f"execute(): arguments is a {given}; wanted a list of arrays")
     _check_count(len(arguments), len(parameters[0]))
     columns = [_shards(a, i) for i, a in enumerate(arguments)]
     wanted, given = len(parameters), [len(c) for c in columns]
