@@ -69,6 +69,11 @@ def compile_computation(
     if not isinstance(options, CompileOptions):
         raise TypeError(f"compile_options is a {type(options).__name__}, not a CompileOptions")
     listed = checked_devices(executable_devices, client_devices[0].client)
+    assignment = options.device_assignment
+    if assignment is not None and not isinstance(assignment, DeviceAssignment):
+        raise TypeError(
+            f"device_assignment is a {type(assignment).__name__}, not a DeviceAssignment"
+        )
     check_supported(options)
     flags = options.flags()
     options_proto = options.SerializeAsString()
@@ -195,10 +200,6 @@ def assigned_devices(
                 f"{counts[1]} partition(s) take {wanted} devices"
             )
         return chosen[:wanted]
-    if not isinstance(assignment, DeviceAssignment):
-        raise TypeError(
-            f"device_assignment is a {type(assignment).__name__}, not a DeviceAssignment"
-        )
     if assignment.ids.shape != counts:
         raise InvalidArgumentError(
             f"device_assignment is of {assignment.replica_count()} replica(s) and "
