@@ -1,5 +1,8 @@
 """Units to images: by threads, through the cache, and only what has changed."""
 
+import os
+import subprocess
+import sys
 from unittest import mock
 
 import numpy as np
@@ -92,6 +95,30 @@ def test_damaged_entries_are_compiled_again(cache):
     assert all(cache.read(e.kind, e.key) is not None for e in entries)
     _, texts = compiled(TEXT, cache)
     assert len(texts) == 1
+
+
+ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+from haloc.cpu.compiler import CpuOptions, compile_module
+from haloc.cpu.disk_cache import DiskCache
+from haloc.formats.hlo_text import parse_module
+cache = DiskCache(Path(sys.argv[1]), 1 << 24)
+compile_module(parse_module(sys.argv[2]), CpuOptions(cache=cache))
+print(" ".join(sorted(entry.key for entry in cache.entries())))
+"""
+
+
+def test_keys_are_the_same_in_every_process(tmp_path):
+    """Whatever order Python's sets have there."""
+    found = []
+    for seed in ("1", "2"):
+        command = [sys.executable, "-c", ANOTHER_PROCESS, str(tmp_path / seed), TEXT]
+        environ = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+        found.append(done.stdout.split())
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("size", [1, 4_000, 10**9])

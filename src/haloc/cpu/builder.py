@@ -40,7 +40,8 @@ class Builder:
         self._jobs: list[Future[dict[str, Atom]]] = []
         self._threads: ThreadPoolExecutor | None = None
         self._atoms: dict[str, Atom] = {}
-        self._kind = f"{toolchain()}\n{target}\n{level}\n"
+        machine = f"{target.triple} {target.cpu} {target.feature_string}"
+        self._kind = f"{toolchain()}\n{machine}\n{level}\n"
 
     def add(self, unit: Unit) -> None:
         """Take in a unit: it may be compiled at once, on another thread."""
