@@ -147,11 +147,28 @@ def test_partitions_need_spmd() -> None:
         load(options)
 
 
-def test_fdo_profile_and_portable_are_refused() -> None:
+def test_a_portable_executable_runs_where_it_is_told() -> None:
+    client = make_cpu_client(num_devices=3)
     options = CompileOptions()
     options.compile_portable_executable = True
-    with pytest.raises(UnimplementedError, match="compile_portable_executable"):
-        load(options)
+    executable = client.compile_and_load(ADD, client.devices()[:1], options)
+    for device in client.devices():
+        array = client.buffer_from_pyval(np.float32([1, 2, 3]), device)
+        (result,) = executable.execute([array, array], device=device)
+        assert result.device is device
+        assert np.asarray(result).tolist() == [2, 4, 6]
+    other = make_cpu_client().devices()[0]
+    with pytest.raises(InvalidArgumentError, match="the executable is loaded on"):
+        executable.execute([array, array], device=other)
+    bound = client.compile_and_load(ADD, client.devices()[:1])
+    with pytest.raises(InvalidArgumentError, match="the executable is loaded on"):
+        bound.execute([array, array], device=client.devices()[1])
+    options.num_replicas = 2
+    with pytest.raises(InvalidArgumentError, match="2 replicas and 1 partitions: a portable"):
+        client.compile_and_load(ADD, client.devices(), options)
+
+
+def test_fdo_profile_is_refused() -> None:
     options = CompileOptions()
     options.executable_build_options.fdo_profile = b"x"
     with pytest.raises(UnimplementedError, match="fdo_profile"):

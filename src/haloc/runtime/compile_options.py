@@ -71,7 +71,8 @@ class CompileOptions:
 
     num_replicas, num_partitions and device_assignment are those of `executable_build_options`,
     which (unlike jaxlib's) may also be assigned. env_option_overrides: (flag name, value) pairs,
-    applied over the debug options.
+    applied over the debug options. compile_portable_executable: the program is for one device, and
+    `execute(..., device=...)` says for which.
     """
 
     def __init__(self) -> None:
@@ -190,8 +191,11 @@ def check_supported(options: CompileOptions) -> None:
     build.debug_options.check_supported()
     if build.fdo_profile:
         raise UnimplementedError("fdo_profile: haloc does not use profiles yet")
-    if options.compile_portable_executable:
-        raise UnimplementedError("compile_portable_executable=True: haloc does not do it yet")
+    if options.compile_portable_executable and build.num_replicas * build.num_partitions > 1:
+        raise InvalidArgumentError(
+            f"compile_portable_executable=True with {build.num_replicas} replicas and "
+            f"{build.num_partitions} partitions: a portable executable runs on one device"
+        )
 
 
 def check_layouts(options: CompileOptions, parameters: list[Shape], result: Shape) -> None:

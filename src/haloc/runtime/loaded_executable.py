@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from haloc.errors import InvalidArgumentError
@@ -12,6 +13,7 @@ from haloc.runtime.arguments import Rows, checked_arguments, checked_rows, is_by
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.backend import Program
 from haloc.runtime.compilation import Compilation
+from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device import Device
 from haloc.runtime.executable import Executable
 from haloc.runtime.launch import Launcher
@@ -42,6 +44,7 @@ class LoadedExecutable(Executable):
         self.client = client
         self._devices = compilation.devices
         self._host_callbacks = host_callbacks
+        self._portable: dict[Device, LoadedExecutable] = {}
         self._launcher = self._launcher_on(self._devices)
         self._kept_alive: list[object] = []
         self.traceback = Traceback.get_traceback()
@@ -118,6 +121,7 @@ class LoadedExecutable(Executable):
         """Run once; the array leaves of the result, tuples flattened: those of the first device.
 
         arguments: the array leaves of the parameters; for several devices as in `execute_sharded`.
+        device: of one participant; with compile_portable_executable any that the arguments are on.
         An argument that input_output_alias names is deleted, and its memory becomes the output's
         where nothing else refers to it. An asynchronous client may return before the outputs have
         values: whatever reads them waits, and raises the program's error.
@@ -125,10 +129,7 @@ class LoadedExecutable(Executable):
         arrays, TypeError for what is not an array.
         """
         if device is not None and device not in self._devices:
-            raise InvalidArgumentError(
-                f"execute(device={device!r}): the executable is loaded on "
-                f"{', '.join(map(repr, self._devices))}"
-            )
+            return self._portable_on(device).execute(arguments)
         # This is the hot path of small programs: one comparison checks all arguments, and the
         # slow path below finds out what is wrong, or that nothing is.
         blocks: list[Any] = []
@@ -162,6 +163,20 @@ class LoadedExecutable(Executable):
             track(array)
             arrays.append(array)
         return arrays
+
+    def _portable_on(self, device: Device) -> LoadedExecutable:
+        """The program loaded on another device; InvalidArgumentError if it is not portable."""
+        options = CompileOptions.ParseFromString(self._compilation.options_proto)
+        known = isinstance(device, Device) and device.client is self.client
+        if not (options.compile_portable_executable and known and len(self._devices) == 1):
+            raise InvalidArgumentError(
+                f"execute(device={device!r}): the executable is loaded on "
+                f"{', '.join(map(repr, self._devices))}"
+            )
+        if device not in self._portable:
+            there = replace(self._compilation, devices=(device,))
+            self._portable[device] = LoadedExecutable(there, self.client, self._host_callbacks)
+        return self._portable[device]
 
     def execute_with_token(
         self, arguments: Sequence[ArrayImpl | list[ArrayImpl]], device: Device | None = None
