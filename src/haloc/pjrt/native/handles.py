@@ -10,6 +10,7 @@ import ctypes
 from typing import Any
 
 from haloc.pjrt.abi import ARGS
+from haloc.pjrt.abi.memory import address_of_bytes
 
 GETTERS = [
     "Plugin_Attributes",
@@ -158,5 +159,5 @@ def address_of(value: Any) -> int:
     if isinstance(value, tuple):
         return address_of(value[0])
     if isinstance(value, bytes):
-        return ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value or 0
+        return address_of_bytes(value)
     return ctypes.addressof(value)

@@ -15,11 +15,11 @@ from haloc.pjrt.abi import (
     buffer_type_of,
     dtype_of_buffer_type,
 )
+from haloc.pjrt.abi.memory import int64s
 from haloc.pjrt.native.buffers import slot
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.client import CLIENTS, PluginClient
 from haloc.pjrt.plugin.entry import entry, int64s_at
-from haloc.pjrt.plugin.plan import int64s
 
 _TILED = 0
 

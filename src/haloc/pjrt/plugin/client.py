@@ -9,10 +9,10 @@ from typing import Any
 from haloc.codegen.target import host_target
 from haloc.errors import InvalidArgumentError
 from haloc.pjrt.abi import STRUCT
+from haloc.pjrt.abi.named_values import named_values, read_named_values
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.entry import entry
-from haloc.pjrt.plugin.named_values import named_values, read_named_values
 from haloc.runtime.backend import CpuBackend
 from haloc.runtime.client import Client
 from haloc.runtime.device import Device, Memory

@@ -9,6 +9,7 @@ from typing import Any
 
 from haloc.errors import STATUS_CODES, HloError, ResourceExhaustedError, UnimplementedError
 from haloc.pjrt.abi import ARGS, EXTENSION_ARGS, FUNCTION, Struct
+from haloc.pjrt.abi.memory import bytes_at, int64s_at, pointers_at, set_pointer, text_at
 from haloc.pjrt.native.library import library
 
 ENTRIES: dict[str, Callable[[Any], None]] = {}
@@ -58,27 +59,6 @@ def pjrt_error(error: BaseException) -> int:
     text = message.encode()
     buffer = ctypes.create_string_buffer(text, len(text) + 1)
     return library().call("error_create", status, ctypes.addressof(buffer), len(text))
-
-
-def text_at(pointer: int | None, size: int) -> str:
-    """A string that C passes with its length."""
-    return bytes_at(pointer, size).decode()
-
-
-def bytes_at(pointer: int | None, size: int) -> bytes:
-    return ctypes.string_at(pointer, size) if pointer and size else b""
-
-
-def int64s_at(pointer: int | None, count: int) -> tuple[int, ...]:
-    return tuple((ctypes.c_int64 * count).from_address(pointer)) if pointer and count else ()
-
-
-def pointers_at(pointer: int | None, count: int) -> tuple[int, ...]:
-    return tuple((ctypes.c_uint64 * count).from_address(pointer)) if pointer and count else ()
-
-
-def set_pointer(pointer: int, value: int) -> None:
-    ctypes.c_uint64.from_address(pointer).value = value
 
 
 __all__ = [

@@ -9,12 +9,13 @@ import numpy as np
 
 from haloc.formats.hlo_proto import HloModuleProtoWithConfig
 from haloc.pjrt.abi import STRUCT, buffer_type_of
+from haloc.pjrt.abi.memory import int64s
+from haloc.pjrt.abi.named_values import named_values
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.client import PluginClient
 from haloc.pjrt.plugin.entry import entry
-from haloc.pjrt.plugin.named_values import named_values
-from haloc.pjrt.plugin.plan import int64s, native_plan
+from haloc.pjrt.plugin.plan import native_plan
 from haloc.runtime.compilation import Compilation
 from haloc.runtime.device_assignment import DeviceAssignment
 from haloc.runtime.executable import Executable

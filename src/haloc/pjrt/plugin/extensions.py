@@ -10,11 +10,11 @@ from typing import Any
 from haloc.ir.shape import Shape
 from haloc.ir.sharding import REPLICATED
 from haloc.pjrt.abi import EXTENSIONS, STRUCT
+from haloc.pjrt.abi.memory import int64s
 from haloc.pjrt.native.handles import address_of
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.entry import callback, entry
 from haloc.pjrt.plugin.executable import EXECUTABLES, PluginExecutable
-from haloc.pjrt.plugin.plan import int64s
 from haloc.runtime.op_sharding import XlaHloSharding
 
 _OFFERED = {

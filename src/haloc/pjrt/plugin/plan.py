@@ -9,6 +9,7 @@ from typing import Any
 from haloc.analysis.memory import packed_size_bytes
 from haloc.ir.shape import Shape
 from haloc.pjrt.abi import buffer_type_of
+from haloc.pjrt.abi.memory import int64s
 from haloc.pjrt.native.execute import Plan, PlanResult
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.library import library
@@ -56,8 +57,3 @@ def _fill(result: PlanResult, shape: Shape, dims: Any, source: int) -> None:
     result.nbytes = shape.byte_size
     result.packed = packed_size_bytes(shape.dtype, shape.element_count)
     result.source = source
-
-
-def int64s(numbers: Sequence[int]) -> Any:
-    """A C array; never of length 0, so that it has an address."""
-    return (ctypes.c_int64 * max(1, len(numbers)))(*numbers)

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from haloc.errors import InvalidArgumentError
-from haloc.pjrt.abi import STRUCT, NamedValueType
-from haloc.pjrt.native.handles import address_of
+from haloc.pjrt.abi.layout import STRUCT
+from haloc.pjrt.abi.memory import address_of_bytes, int64s, int64s_at, text_at
+from haloc.pjrt.abi.numbers import NamedValueType
 
 _NamedValue = STRUCT["NamedValue"]
 
 
 def named_values(values: Mapping[str, Any]) -> Any:
     """A C array of named values: str, bool, int, float or a sequence of int each. What the
-    entries point to lives as long as the array."""
+    entries point to lives as long as the array. TypeError for other values."""
     array = (_NamedValue * max(1, len(values)))()
     kept: list[Any] = []
     for slot, (name, value) in zip(array, values.items()):
@@ -24,7 +25,7 @@ def named_values(values: Mapping[str, Any]) -> Any:
         text = name.encode()
         kept.append(text)
         slot.struct_size = ctypes.sizeof(_NamedValue)
-        slot.name, slot.name_size = address_of(text), len(text)
+        slot.name, slot.name_size = address_of_bytes(text), len(text)
         slot.type, slot.value, slot.value_size = kind, payload, size
     array.kept = kept
     return array
@@ -34,7 +35,7 @@ def _encoded(name: str, value: Any, kept: list[Any]) -> tuple[NamedValueType, in
     if isinstance(value, str):
         text = value.encode()
         kept.append(text)
-        return NamedValueType.STRING, address_of(text), len(text)
+        return NamedValueType.STRING, address_of_bytes(text), len(text)
     if isinstance(value, bool):
         return NamedValueType.BOOL, int(value), 1
     if isinstance(value, int):
@@ -42,10 +43,10 @@ def _encoded(name: str, value: Any, kept: list[Any]) -> tuple[NamedValueType, in
     if isinstance(value, float):
         return NamedValueType.FLOAT, int.from_bytes(struct.pack("<f", value), "little"), 1
     if isinstance(value, list | tuple) and all(type(v) is int for v in value):
-        numbers = (ctypes.c_int64 * max(1, len(value)))(*value)
+        numbers = int64s(value)
         kept.append(numbers)
         return NamedValueType.INT64_LIST, ctypes.addressof(numbers), len(value)
-    raise InvalidArgumentError(
+    raise TypeError(
         f"option {name} is {value!r}; an option is a str, bool, int, float or list of ints"
     )
 
@@ -58,7 +59,7 @@ def read_named_values(pointer: int | None, count: int) -> dict[str, Any]:
     at = pointer
     for _ in range(count):
         item = _NamedValue.from_address(at)
-        name = ctypes.string_at(item.name, item.name_size).decode()
+        name = text_at(item.name, item.name_size)
         found[name] = _decoded(item)
         # A caller of another version may know a longer struct.
         at += item.struct_size or ctypes.sizeof(_NamedValue)
@@ -68,11 +69,11 @@ def read_named_values(pointer: int | None, count: int) -> dict[str, Any]:
 def _decoded(item: Any) -> Any:
     match item.type:
         case NamedValueType.STRING:
-            return ctypes.string_at(item.value, item.value_size).decode()
+            return text_at(item.value, item.value_size)
         case NamedValueType.INT64:
             return item.value
         case NamedValueType.INT64_LIST:
-            return list((ctypes.c_int64 * item.value_size).from_address(item.value))
+            return list(int64s_at(item.value, item.value_size))
         case NamedValueType.FLOAT:
             return struct.unpack("<f", (item.value & 0xFFFFFFFF).to_bytes(4, "little"))[0]
         case NamedValueType.BOOL:
