@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,9 +135,12 @@ def _version(distribution: str) -> str:
 @cache
 def _source_digest() -> str:
     """Of haloc's own source: who changes a pass gets programs compiled by it."""
-    folder = Path(haloc.__file__).parent
+    root = os.path.dirname(haloc.__file__)
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                    digest.update(name.encode() + b"\0" + file.read() + b"\0")
     return digest.hexdigest()[:16]
