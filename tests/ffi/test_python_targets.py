@@ -16,6 +16,7 @@ from haloc.ffi.registration import (
     register_custom_call_target,
     unregister_custom_call_target,
 )
+from haloc.xla_client import make_cpu_client
 
 X = np.float32([1, 2, 3])
 ONE = """ENTRY e {
@@ -179,6 +180,38 @@ def test_a_callback_may_run_a_program(compiled, python):
     inner = compiled("ENTRY e { x = f32[3] parameter(0)\n ROOT n = f32[3] negate(x) }")
     python()(lambda x: inner(np.array(x))[0])
     np.testing.assert_array_equal(compiled(ONE % "")(X)[0], -X)
+
+
+LARGE = """ENTRY e {
+  x = f32[900,900] parameter(0)
+  d = f32[900,900] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[1,3] slice(d), slice={[0:1],[0:3]}
+  r = f32[3] reshape(s)
+  ROOT c = f32[3] %s
+}"""
+
+
+def test_a_callback_of_a_program_in_the_queue_may_run_programs(python):
+    client = make_cpu_client(asynchronous=True)
+    device = client.devices()[0]
+
+    def loaded(text):
+        return client.compile_and_load(f"HloModule m\n{text}", [device])
+
+    small = loaded("ENTRY e { x = f32[3] parameter(0)\n ROOT n = f32[3] negate(x) }")
+    large = loaded(LARGE % "negate(r)")
+    eye = client.buffer_from_pyval(np.eye(900, dtype=np.float32))
+
+    @python()
+    def callback(x):
+        (first,) = small.execute([client.buffer_from_pyval(np.array(x))])
+        (second,) = large.execute([eye])
+        return np.asarray(first) + np.asarray(second)
+
+    outer = loaded(LARGE % 'custom-call(r), custom_call_target="test_python"')
+    results = [outer.execute([eye])[0] for _ in range(2)]
+    for result in results:
+        np.testing.assert_array_equal(np.asarray(result), [-2, 0, 0])
 
 
 def test_from_many_threads(compiled, python):

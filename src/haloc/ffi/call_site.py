@@ -18,6 +18,7 @@ from haloc.ffi import c_api, errors, targets
 from haloc.ffi.api import api_pointer
 from haloc.ffi.c_api import Stage
 from haloc.ffi.functions import wait_for
+from haloc.ffi.reentry import inside_a_program
 from haloc.ffi.sites import (
     Site,
     Sites,
@@ -51,7 +52,8 @@ def _from_native(context: int, first: int | None, second: int | None) -> int:
         site = site_at(execution.site)
         if site.target.abi is Abi.PYTHON:
             assert first is not None
-            _call_python(site, *_views(site, first), run)
+            with inside_a_program():
+                _call_python(site, *_views(site, first), run)
             return 0
         error = _native_error(site, context, first, second)
     except BaseException as raised:  # nothing may be raised into native code
@@ -143,7 +145,17 @@ def evaluate(instruction: HloInstruction, operands: Sequence[Value], context: Ev
             np.copyto(result, leaves[site.aliases[number]])  # type: ignore[arg-type]
             leaves[site.aliases[number]] = result
         results.append(result)
-    run = _run_of(context)
+    with inside_a_program():
+        _call(site, leaves, results, _run_of(context))
+    return nested(instruction.shape, iter(results))
+
+
+def _call(
+    site: Site,
+    leaves: list[np.ndarray | None],
+    results: list[np.ndarray | None],
+    run: RunContext,
+) -> None:
     if site.target.abi is Abi.PYTHON:
         _call_python(site, _read_only(leaves), [r for r in results if r is not None], run)
     elif site.target.abi is Abi.FFI:
@@ -151,7 +163,6 @@ def evaluate(instruction: HloInstruction, operands: Sequence[Value], context: Ev
         _run_stages(site, stages, leaves, results, run)
     else:
         _call_untyped(site, leaves, results)
-    return nested(instruction.shape, iter(results))
 
 
 _runs: weakref.WeakKeyDictionary[Evaluator, RunContext] = weakref.WeakKeyDictionary()

@@ -11,6 +11,7 @@ from typing import Any
 from haloc.cpu.collective.call import ParticipantCall
 from haloc.cpu.run_context import RunContext, next_run_id
 from haloc.errors import InvalidArgumentError
+from haloc.ffi.reentry import inside_a_program, is_inside_a_program
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.backend import Program
 from haloc.runtime.device import Device
@@ -53,12 +54,14 @@ class Launcher:
         """
         for number, own in enumerate(arguments):
             self._refuse_second_use(own, number)
-        if not self.is_inline or not self.queues.are_idle(self.devices):
+        # Called by a program on these devices, it cannot wait for its turn after that program.
+        is_nested = is_inside_a_program()
+        if not is_nested and (not self.is_inline or not self.queues.are_idle(self.devices)):
             self.queues.make_room(self.devices)
         with self.queues.lock:
             execution = self._prepared(arguments)
             waits = not self.is_inline or not self.queues.are_idle(self.devices)
-            pending = Pending() if waits or execution.after else None
+            pending = Pending() if not is_nested and (waits or execution.after) else None
             if pending is not None:
                 self.queues.add(Task(self.devices, execution.run, execution.held(), pending))
         if pending is None:
@@ -161,7 +164,8 @@ class _Execution:
             context = RunContext(replica, partition, run_id, host=launcher.host)
             given = [b.pointer for b in arguments]
             calls.append(ParticipantCall(given, pointers, arenas[number].pointer, context))
-        program.run_gang(calls, launcher.timeout_s, (self, arenas))
+        with inside_a_program():
+            program.run_gang(calls, launcher.timeout_s, (self, arenas))
 
 
 def _references(block: Any) -> int:
