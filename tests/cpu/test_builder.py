@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import numpy as np
@@ -137,3 +138,13 @@ def test_a_text_that_does_not_parse_is_a_fault_of_haloc(monkeypatch):
     units.add(builder.Unit(("f",), "define hidden void @f() {\n  nonsense\n}\n"))
     with pytest.raises(InternalError, match="does not parse"):
         units.image(builder.Unit(("g",), "define hidden void @g() {\n  ret void\n}\n"), "g")
+
+
+def test_many_threads_compile_at_once():
+    """LLVM is entered without llvmlite's lock: what comes out is the same."""
+    texts = [TEXT, TEXT.replace("sine", "cosine"), TEXT.replace("sine", "tanh")] * 2
+    alone = [run(compiled(text)[0], X) for text in texts[:3]] * 2
+    with ThreadPoolExecutor(6) as threads:
+        programs = list(threads.map(lambda text: compile_module(parse_module(text)), texts))
+    for program, expected in zip(programs, alone, strict=True):
+        np.testing.assert_array_equal(run(program, X), expected)

@@ -92,12 +92,12 @@ def _fail(image: Image, call: str) -> None:
 
 def _clear_instruction_cache(address: int, size_bytes: int) -> None:
     """ARM's instruction caches do not see what was written as data."""
-    name = "sys_icache_invalidate" if platform.system() == "Darwin" else "__clear_cache"
-    if name == "__clear_cache":
-        clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
-        clear.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        clear(address, address + size_bytes)
-        return
-    clear = _libc().sys_icache_invalidate
-    clear.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    clear(address, size_bytes)
+    start, size, end = (
+        ctypes.c_void_p(address),
+        ctypes.c_size_t(size_bytes),
+        ctypes.c_void_p(address + size_bytes),
+    )
+    if platform.system() == "Darwin":
+        _libc().sys_icache_invalidate(start, size)
+    else:
+        ctypes.CDLL("libgcc_s.so.1")["__clear_cache"](start, end)
