@@ -52,8 +52,9 @@ class Launcher:
         Donated arguments are deleted. Raises the program's failure if it has run here; else the
         results do when they are read.
         """
-        for number, own in enumerate(arguments):
-            self._refuse_second_use(own, number)
+        if self.aliases:
+            for number, own in enumerate(arguments):
+                self._refuse_second_use(own, number)
         # Called by a program on these devices, it cannot wait for its turn after that program.
         is_nested = is_inside_a_program()
         if not is_nested and (not self.is_inline or not self.queues.are_idle(self.devices)):
@@ -114,9 +115,9 @@ class Launcher:
         return copy
 
     def _refuse_second_use(self, arguments: Sequence[SingleDeviceArray], number: int) -> None:
-        donated = set(self.aliases.values())
-        if not donated:
+        if len(set(map(id, arguments))) == len(arguments):
             return
+        donated = set(self.aliases.values())
         first_use: dict[int, int] = {}
         for position, array in enumerate(arguments):
             first = first_use.setdefault(id(array), position)
@@ -153,19 +154,30 @@ class _Execution:
         for target, source, size in zip(self.copy_targets, self.copy_sources, self.copy_bytes):
             ctypes.memmove(target.pointer, source.pointer, size)
         launcher = self.launcher
-        program, run_id = launcher.program, next_run_id()
+        program = launcher.program
         arenas = [launcher.pool.allocate(program.arena_bytes) for _ in self.arguments]
-        calls = []
+        if len(arenas) == 1 and not program.uses_run:
+            given = [b.pointer for b in self.arguments[0]]
+            program.run(given, self._leaves(self.results[0]), arenas[0].pointer)
+            return
+        calls, run_id = [], next_run_id()
         for number, (arguments, results) in enumerate(zip(self.arguments, self.results)):
             replica, partition = divmod(number, launcher.num_partitions)
-            # A token has no memory.
-            leaves = iter([b.pointer for b in results])
-            pointers = [next(leaves) if s.is_array else 0 for s in program.results]
             context = RunContext(replica, partition, run_id, host=launcher.host)
             given = [b.pointer for b in arguments]
-            calls.append(ParticipantCall(given, pointers, arenas[number].pointer, context))
+            leaves = self._leaves(results)
+            calls.append(ParticipantCall(given, leaves, arenas[number].pointer, context))
         with inside_a_program():
             program.run_gang(calls, launcher.timeout_s, (self, arenas))
+
+    def _leaves(self, results: list[AnyBlock]) -> list[int]:
+        """Addresses of the result's leaves: a token has no memory."""
+        pointers = [b.pointer for b in results]
+        leaves = self.launcher.program.results
+        if len(pointers) == len(leaves):
+            return pointers
+        rest = iter(pointers)
+        return [next(rest) if s.is_array else 0 for s in leaves]
 
 
 def _references(block: Any) -> int:
