@@ -9,9 +9,9 @@ from haloc.ir.module import HloInstruction
 from haloc.ops.shaping import reshape_groups
 from haloc.ops.table import OPS, Elementwise, Indexed
 from tests.ops.numpy_scalar import run_emit
-from tests.ops.walk import RUNNABLE, arguments, example
+from tests.ops.walk import OPCODES, arguments, example
 
-EMITTED = [o for o in RUNNABLE if isinstance(OPS[o].lower, Elementwise | Indexed)]
+EMITTED = [o for o in OPCODES if isinstance(OPS[o].lower, Elementwise | Indexed)]
 
 
 @pytest.mark.parametrize("opcode", EMITTED)

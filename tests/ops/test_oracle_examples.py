@@ -9,7 +9,7 @@ from haloc.formats.hlo_text import to_text
 from haloc.ir.dtype import F6E2M3FN, F6E3M2FN
 from haloc.ops.example import ExampleGraph
 from tests.ops.compare import COMPLEX_ULPS, ULPS, mismatches, subnormal
-from tests.ops.walk import RUNNABLE, arguments, example, leaves
+from tests.ops.walk import OPCODES, arguments, example, leaves
 from tests.oracle import OracleError, run_in_jaxlib
 
 SEEDS = range(3)
@@ -75,7 +75,7 @@ def uses_f6(graph: ExampleGraph) -> bool:
 
 
 @pytest.mark.parametrize(
-    "opcode", [o for o in RUNNABLE if o not in NOT_COMPARED and o not in HAS_ITS_OWN_TESTS]
+    "opcode", [o for o in OPCODES if o not in NOT_COMPARED and o not in HAS_ITS_OWN_TESTS]
 )
 def test_example_agrees_with_jaxlib(opcode):
     compared = 0

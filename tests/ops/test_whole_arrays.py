@@ -11,9 +11,9 @@ from haloc.ir.shape import Shape
 from haloc.ops.basic import random_array
 from haloc.ops.table import OPS, Elementwise
 from tests.ops.run_op import instruction_of
-from tests.ops.walk import RUNNABLE, example
+from tests.ops.walk import OPCODES, example
 
-ELEMENTWISE = [o for o in RUNNABLE if isinstance(OPS[o].lower, Elementwise)]
+ELEMENTWISE = [o for o in OPCODES if isinstance(OPS[o].lower, Elementwise)]
 
 
 def as_scalar(instruction: HloInstruction) -> HloInstruction:

@@ -12,7 +12,7 @@ from haloc.ops.basic import random_array
 from haloc.ops.example import ExampleGraph
 from haloc.ops.table import OPS
 
-RUNNABLE = sorted(opcode for opcode, row in OPS.items() if not row.missing)
+OPCODES = sorted(OPS)
 
 
 def example(opcode: str, seed: int) -> ExampleGraph:

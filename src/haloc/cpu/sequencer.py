@@ -264,9 +264,7 @@ class Sequencer:
             row.lower, Elementwise | Indexed
         ):
             return emit_loop_kernel(instruction, self.target)
-        raise UnimplementedError(
-            f"{instruction.opcode} on the cpu backend{': ' + row.missing if row.missing else ''}"
-        )
+        raise UnimplementedError(f"{instruction.opcode} on the cpu backend")
 
     def _run(self, kernel: Kernel, buffers: Leaves) -> None:
         """Calls of a kernel's phases, on this thread or through the pool."""

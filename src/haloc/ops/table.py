@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from haloc.errors import UnimplementedError, VerificationError
+from haloc.errors import VerificationError
 from haloc.ir.literal import Value
 from haloc.ir.module import HloComputation, HloInstruction
 from haloc.ir.shape import Shape
@@ -236,8 +236,6 @@ class OpDef:
     at_sizes: AtSizes | None = None
     """For rows whose shape or attributes state sizes: what they are when dynamic dimensions of the
     operands have the sizes given. Rows without it, other than any_size, infer their result."""
-    missing: str = ""
-    """Why fields of this row are not there; empty for a complete row."""
     settle: Callable[[HloInstruction], None] | None = None
     """Gives the attributes that were read from a proto the form they have in text, where protos
     say less or more: takes out what is the default for these operands, or said twice."""
@@ -263,26 +261,6 @@ def register(row: OpDef) -> OpDef:
     assert row.opcode not in OPS, row.opcode
     OPS[row.opcode] = row
     return row
-
-
-def register_missing(opcode: str, operands: tuple[str, ...], reason: str, **known: Any) -> OpDef:
-    """A row for an op haloc reads and prints but does not execute yet, and why."""
-
-    def refuse(instruction: HloInstruction, *_: object) -> NoReturn:
-        raise UnimplementedError(f"{instruction.opcode}: {reason}")
-
-    def refuse_example(graph: ExampleGraph) -> NoReturn:
-        raise UnimplementedError(f"{opcode}: {reason}")
-
-    fields: dict[str, Any] = {
-        "infer": lambda instruction: instruction.shape,
-        "evaluate": refuse,
-        "lower": Structure.HOST,
-        "example": refuse_example,
-        "effect": Effect.SIDE_EFFECT,
-    }
-    row = OpDef(opcode=opcode, operands=operands, missing=reason, **(fields | known))
-    return register(row)
 
 
 def op(instruction: HloInstruction) -> OpDef:

@@ -200,7 +200,7 @@ class _ModuleReader:
             self.fail(f"its operand {missing} does not stand before it in its computation")
         row = OPS[opcode]
         wanted = len(row.operands)
-        if len(operands) != wanted and not row.is_variadic and not row.missing:
+        if len(operands) != wanted and not row.is_variadic:
             names = f" ({', '.join(row.operands)})" if row.operands else ""
             self.fail(f"{opcode} takes {wanted} operands{names}, given {len(operands)}")
         try:

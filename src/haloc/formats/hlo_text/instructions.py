@@ -355,7 +355,7 @@ class InstructionReader:
                 self.cursor.fail_at(f"{row.opcode} needs the attribute {name!r}", at, end)
         wanted = 1 if op.generic in ("async-update", "async-done") else len(row.operands)
         variadic = row.is_variadic and op.generic in ("", "async-start")
-        if len(operands) != wanted and not variadic and not row.missing:
+        if len(operands) != wanted and not variadic:
             plural = "" if wanted == 1 else "s"
             names = f" ({', '.join(row.operands)})" if row.operands and not op.generic else ""
             self.cursor.fail_at(

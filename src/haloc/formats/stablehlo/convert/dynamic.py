@@ -25,7 +25,7 @@ def known(instruction: HloInstruction, depth: int = 0) -> np.ndarray | None:
     if instruction.opcode == "constant":
         return instruction.attrs["literal"].array
     row = OPS[instruction.opcode]
-    pure = row.effect is Effect.PURE and not instruction.called_computations and not row.missing
+    pure = row.effect is Effect.PURE and not instruction.called_computations
     pure = pure and instruction.shape.element_count <= _MOST_ELEMENTS
     if not pure or depth > _DEPTH or not instruction.shape.is_array:
         return None
