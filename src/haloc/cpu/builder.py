@@ -22,7 +22,7 @@ from haloc.cpu.object.elf import read_elf
 from haloc.cpu.object.image import Image, link
 from haloc.cpu.pool.threads import default_num_threads
 
-BATCH_CHARACTERS = 32_000
+BATCH_CHARACTERS = 16_000
 """Text that is compiled at a time: a module costs LLVM a millisecond by itself."""
 
 
