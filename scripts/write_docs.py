@@ -1,4 +1,5 @@
-"""Writes the generated pages: docs/ops.md from the op table, docs/flags.md from the flags.
+"""Writes the generated pages: docs/ops.md from the op table, docs/flags.md from the flags,
+docs/api.md from the stubs of what xla_client's documents describe.
 
 python scripts/write_docs.py [--check]
 
@@ -12,18 +13,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 import haloc.flags  # noqa: E402 (the path comes first)
 import haloc.ops  # noqa: E402 (fills the table)
 from haloc.flags import FLAGS  # noqa: E402
 from haloc.ops.table import OPS, REQUIRED, Effect, Expand, Indexed, OpDef, Structure  # noqa: E402
+from tests.api.documented_names import Name, documented_names  # noqa: E402
 
 OPS_HEAD = """# The ops
 
 Written by `scripts/docs` from the op table; do not edit.
 
-{complete} of XLA's {total} opcodes run. Each row gives the operands (`*`: any number), the
+All {total} opcodes of XLA run. Each row gives the operands (`*`: any number), the
 attributes (`=` and the default where there is one), how the op runs natively, and what marks it:
 commutes, stateful, side effect. What a row means is defined by its `evaluate` in `src/haloc/ops`.
 
@@ -41,16 +43,22 @@ Written by `scripts/docs` from `src/haloc/flags.py`; do not edit.
 |---|---|---|---|
 """
 
+API_HEAD = """# The documented API
+
+Written by `scripts/docs` from `tests/api/documented`; do not edit.
+
+What the documents of `jaxlib.xla_client` and `jax.lib.xla_bridge` describe: the signature they give,
+haloc's where it differs (types left out), and a test that uses the name. Every documented way to call
+something works here; where jaxlib 0.7.1 itself differs from its documents, its way works, too.
+Behaviour is compared with the answers that jaxlib 0.7.1 gave: `tests/api`.
+"""
+
+API_COLUMNS = "| name | documented | here | test |\n|---|---|---|---|\n"
+
 
 def ops_page() -> str:
-    complete = [row for row in OPS.values() if not row.missing]
-    lines = [OPS_HEAD.format(complete=len(complete), total=len(OPS))]
-    lines += [_op_line(row) for row in sorted(complete, key=lambda r: r.opcode)]
-    missing = sorted((r for r in OPS.values() if r.missing), key=lambda r: r.opcode)
-    if missing:
-        lines.append("\n## Read and printed, not run yet\n\n| opcode | reason |\n|---|---|\n")
-    lines += [f"| {row.opcode} | {row.missing} |\n" for row in missing]
-    return "".join(lines)
+    rows = sorted(OPS.values(), key=lambda r: r.opcode)
+    return "".join([OPS_HEAD.format(total=len(OPS)), *map(_op_line, rows)])
 
 
 def _op_line(row: OpDef) -> str:
@@ -92,7 +100,27 @@ def flags_page() -> str:
     return "".join(lines)
 
 
-PAGES = {"ops.md": ops_page, "flags.md": flags_page}
+def api_page() -> str:
+    lines = [API_HEAD]
+    heading = ("", "")
+    for name in documented_names():
+        parent = name.path.partition(".")[0]
+        own = parent if parent[0].isupper() else "Functions"
+        if (name.module, own) != heading:
+            heading = (name.module, own)
+            lines.append(f"\n## haloc{name.module}: {own}\n\n{API_COLUMNS}")
+        lines.append(_api_line(name))
+    return "".join(lines)
+
+
+def _api_line(name: Name) -> str:
+    here = f"UnimplementedError: {name.later}" if name.later else name.text_here()
+    here = "" if here == "same" else f"`{here}`"
+    documented = name.documented.replace("|", r"\|")
+    return f"| {name.path} | `{documented}` | {here} | {name.used_in()} |\n"
+
+
+PAGES = {"ops.md": ops_page, "flags.md": flags_page, "api.md": api_page}
 
 
 def main(arguments: list[str]) -> int:
