@@ -79,26 +79,25 @@ class Launcher:
     def _prepared(self, arguments: Sequence[Sequence[SingleDeviceArray]]) -> _Execution:
         """Memory for everything: arguments are taken from their arrays, donated ones for good."""
         execution = _Execution(self)
-        donated = set(self.aliases.values())
+        aliases, allocate = self.aliases, self.pool.allocate
         for own, specs in zip(arguments, self.result_specs):
+            blocks: list[Any] = [a._block for a in own]
+            if None in blocks:
+                raise InvalidArgumentError(
+                    "Invalid buffer passed: buffer has been deleted or donated."
+                )
             execution.after += [a._pending for a in own if a._pending is not None]
-            blocks: list[AnyBlock] = []
-            for parameter, array in enumerate(own):
-                block = array._block
-                if block is None:
-                    raise InvalidArgumentError(
-                        "Invalid buffer passed: buffer has been deleted or donated."
-                    )
-                if parameter in donated:
-                    array.delete()
-                    block = self._made_ours(execution, block, array._spec.size_bytes)
-                blocks.append(block)
-            allocate = self.pool.allocate
-            execution.arguments.append(blocks)
-            execution.results.append([
-                blocks[self.aliases[leaf]] if leaf in self.aliases else allocate(spec.size_bytes)
+            for parameter in aliases.values():
+                array = own[parameter]
+                array.delete()
+                size_bytes = array._spec.size_bytes
+                blocks[parameter] = self._made_ours(execution, blocks[parameter], size_bytes)
+            results = [
+                blocks[aliases[leaf]] if leaf in aliases else allocate(spec.size_bytes)
                 for leaf, spec in enumerate(specs)
-            ])  # fmt: skip
+            ]
+            execution.arguments.append(blocks)
+            execution.results.append(results)
         return execution
 
     def _made_ours(self, execution: _Execution, block: AnyBlock, size_bytes: int) -> AnyBlock:
@@ -185,14 +184,14 @@ def _references(block: Any) -> int:
 
 
 def _references_in_prepared() -> int:
-    """What `_references` says in `_made_ours` of a block that its caller alone refers to: it
-    differs between Python versions."""
+    """What `_references` says in `_made_ours` of a block that a list of its caller alone refers
+    to: it differs between Python versions."""
 
     def like_made_ours(block: Any) -> int:
         return _references(block)
 
-    block = object()
-    return like_made_ours(block)
+    blocks = [object()]
+    return like_made_ours(blocks[0])
 
 
 _REFERENCES_HERE = _references_in_prepared()

@@ -121,8 +121,7 @@ class SingleDeviceArray(ArrayImpl):
         repeated."""
         block, self._block = self._block, None
         if block is not None:
-            spec = self._spec
-            self._spec = ArraySpec(spec.memory, spec.dtype, spec.dims)
+            self._spec = self._spec.copy()
             self._npy_value = None
 
     def clone(self) -> SingleDeviceArray:
