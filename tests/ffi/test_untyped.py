@@ -119,6 +119,13 @@ def test_what_is_no_function(fn, message):
         register_custom_call_target("test_wrong", fn)
 
 
+def test_a_function_is_for_calls_of_its_kind(compiled, target, library):
+    target("test_add", library.Add)
+    typed = ADD.replace('"test_add"', '"test_add", api_version=API_VERSION_TYPED_FFI')
+    with pytest.raises(NotFoundError, match="No FFI handler registered for test_add"):
+        compiled(typed)(X, X)
+
+
 def test_a_name_has_one_function(target, library):
     target("test_add", library.Add)
     with pytest.raises(InvalidArgumentError, match="'test_add' is registered already"):

@@ -34,7 +34,7 @@ from haloc.ir.dtype import TOKEN
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import Shape
-from haloc.ops.custom_call import REGISTERED
+from haloc.ops.custom_call import REGISTERED, not_found
 from haloc.ops.table import Evaluator
 
 # --- From native code -----------------------------------------------------------------------------
@@ -119,9 +119,11 @@ _of_modules: weakref.WeakKeyDictionary[HloModule, dict[str, Site]] = weakref.Wea
 
 
 def _site_of(instruction: HloInstruction) -> Site:
-    """The interpreter's site of an instruction: made at its first call, kept with the module."""
+    """The interpreter's site of an instruction: made at its first call, kept with the module.
+    NotFoundError where the name is registered, but not for this kind of call."""
     target = registered_target(instruction)
-    assert target is not None
+    if target is None:
+        raise not_found(instruction, ())
     module = instruction.parent.module if instruction.parent is not None else None
     if module is None:
         return make_site(instruction, target)

@@ -92,12 +92,13 @@ def _call(
     index = callback_index(site)
     host = run.host if run is not None else None
     callbacks = host.callbacks if isinstance(host, Host) else ()
-    if index >= len(callbacks):
+    try:
+        callback = callbacks[index]
+    except IndexError as missing:
         raise InvalidArgumentError(
             f"{site.where} is to host callback {index}, but the executable has {len(callbacks)} "
             "host_callbacks"
-        )
-    callback = callbacks[index]
+        ) from missing
     if isinstance(callback, SendRecvCallback):
         raise InvalidArgumentError(f"{site.where} is to {index}, a callback for send and recv")
     returned = callback(*operands)
