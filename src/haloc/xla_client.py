@@ -8,6 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from haloc.distributed.coordination import (
+    DistributedRuntimeClient,
+    DistributedRuntimeService,
+    get_distributed_runtime_client,
+    get_distributed_runtime_service,
+    make_gloo_tcp_collectives,
+    make_mpi_collectives,
+)
 from haloc.errors import HloError as XlaRuntimeError
 from haloc.errors import UnimplementedError
 from haloc.ffi.partitioners import (
@@ -114,6 +122,8 @@ __all__ = [
     "Device",
     "DeviceAssignment",
     "DeviceList",
+    "DistributedRuntimeClient",
+    "DistributedRuntimeService",
     "Executable",
     "ExecutableBuildOptions",
     "ExecuteResults",
@@ -163,6 +173,8 @@ __all__ = [
     "dtype_to_etype",
     "encode_inspect_sharding_callback",
     "execution_stream_id",
+    "get_distributed_runtime_client",
+    "get_distributed_runtime_service",
     "get_execution_stream_id",
     "hlo_module_cost_analysis",
     "hlo_module_from_text",
@@ -170,7 +182,9 @@ __all__ = [
     "hlo_sharding_util",
     "json_to_pprof_profile",
     "make_cpu_client",
+    "make_gloo_tcp_collectives",
     "make_interpreter_client",
+    "make_mpi_collectives",
     "pprof_profile_to_json",
     "profiler",
     "register_custom_call_as_batch_partitionable",
