@@ -29,7 +29,7 @@ def _is_pure(opcode: str) -> bool:
     return all(OPS[i.opcode].effect is Effect.PURE for i in graph.computation.instructions)
 
 
-OPCODES = sorted(o for o, row in OPS.items() if not row.missing and _is_pure(o))
+OPCODES = sorted(o for o in OPS if _is_pure(o))
 """What modules are made of: pure ops. Others have no one right value (rng) or no value (tokens)."""
 
 INNER = sorted(
