@@ -35,7 +35,7 @@ def test_every_attribute_has_its_field(opcode):
             assert field.is_repeated
 
 
-@pytest.mark.parametrize("opcode", [o for o, row in OPS.items() if not row.missing])
+@pytest.mark.parametrize("opcode", sorted(OPS))
 def test_examples_of_every_row_round_trip_and_are_xlas(opcode):
     for seed in range(3):
         graph = ExampleGraph(np.random.default_rng(seed))
