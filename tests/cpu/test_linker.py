@@ -84,3 +84,12 @@ def test_data_is_named_by_its_content_and_never_becomes_text():
     assert [list(unit.data.values()) for unit in units] == [[b"12345678"], [b"87654321"]]
     assert "external hidden constant [8 x i8], align" in units[0].declares[one["KERNEL.twiddles"]]
     assert "12345678" not in linker.text("")
+
+
+def test_a_thunk_brings_along_what_is_inlined_into_it():
+    units = []
+    linker = Linker(units.append)
+    names = linker.add(kernel(1), inline=True)
+    linker.thunk(names["KERNEL.run"], 2)
+    for symbol in ("KERNEL.run", "KERNEL.step", "KERNEL.step_more"):
+        assert f"@{names[symbol]}(" in units[-1].text.partition("thunk")[0]

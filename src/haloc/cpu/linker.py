@@ -130,7 +130,19 @@ class Linker:
     def _emit(self, names: tuple[str, ...]) -> None:
         functions = tuple(n for n in names if n not in self._constants and n not in self._inlined)
         if functions:
-            self._on_unit(self._unit(functions, "".join(self.texts[n] for n in functions)))
+            text = "".join(self.texts[n] for n in functions)
+            self._on_unit(self._unit(functions, self._inlined_into(text) + text))
+
+    def _inlined_into(self, text: str) -> str:
+        """The definitions that are inlined into `text`, and into them."""
+        found: dict[str, str] = {}
+        waiting = [text]
+        while waiting:
+            for name in _REFERENCE.findall(waiting.pop()):
+                if name in self._inlined and name not in found:
+                    found[name] = self._inlined[name]
+                    waiting.append(found[name])
+        return "".join(found.values())
 
     def _unit(self, functions: tuple[str, ...], text: str) -> Unit:
         referred = dict.fromkeys(_REFERENCE.findall(text))
