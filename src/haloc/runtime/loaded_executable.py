@@ -61,7 +61,6 @@ class LoadedExecutable(Executable):
         self._queue = device.queue
         self._parameter_specs = [device.spec(s.dtype, s.dims) for s in program.parameters]
         self._result_specs = self._launcher.result_specs[0]
-        self._result_sizes = [s.size_bytes for s in self._result_specs]
         self._arena_bytes = program.arena_bytes
         self._run = program.run
         self._allocate = client.pool.allocate
@@ -130,38 +129,37 @@ class LoadedExecutable(Executable):
         """
         if device is not None and device not in self._devices:
             return self._portable_on(device).execute(arguments)
-        # This is the hot path of small programs: one comparison checks all arguments, and the
-        # slow path below finds out what is wrong, or that nothing is.
-        blocks: list[Any] = []
-        try:
-            if (
-                self._is_simple
-                and not self._queue
-                and [a._spec for a in arguments] == self._parameter_specs  # type: ignore[union-attr]
-            ):
-                blocks = [a._block for a in arguments if a._pending is None]  # type: ignore[union-attr]
-                fits = len(blocks) == len(self._parameter_specs) and None not in blocks
-            else:
-                fits = False
-        except (AttributeError, TypeError):
-            fits = False
-        if not fits:
+        # This is the hot path of small programs, in plain loops: for a few arguments they beat
+        # comprehensions. The slow path finds out what is wrong, or that nothing is.
+        if not self._is_simple or self._queue:
             return [column[0] for column in self._execute(arguments)[0]]
         # Blocks are held while the program runs: another thread may delete an argument.
-        pointers = [b.pointer for b in blocks]
-        allocate = self._allocate
-        results = [allocate(size) for size in self._result_sizes]
-        if self._arena_bytes:
-            arena = allocate(self._arena_bytes)
-            self._run(pointers, [b.pointer for b in results], arena.pointer)
-        else:
-            self._run(pointers, [b.pointer for b in results], 0)
-        track = self._track
+        blocks: list[Any] = []
+        pointers: list[int] = []
+        specs, fits = self._parameter_specs, False
+        try:
+            if isinstance(arguments, (list, tuple)) and len(arguments) == len(specs):
+                for array, spec in zip(arguments, specs):
+                    if array._spec is spec and array._pending is None:  # type: ignore[union-attr]
+                        block = array._block  # type: ignore[union-attr]
+                        pointers.append(block.pointer)  # type: ignore[union-attr]
+                        blocks.append(block)
+                fits = len(blocks) == len(specs)
+        except AttributeError:
+            pass
+        if not fits:
+            return [column[0] for column in self._execute(arguments)[0]]
+        allocate, track = self._allocate, self._track
+        places: list[int] = []
         arrays: list[ArrayImpl] = []
-        for spec, block in zip(self._result_specs, results):
-            array = SingleDeviceArray(spec, block)
+        for spec in self._result_specs:
+            block = allocate(spec.size_bytes)
+            places.append(block.pointer)
+            arrays.append(SingleDeviceArray(spec, block))
+        arena = allocate(self._arena_bytes) if self._arena_bytes else None
+        self._run(pointers, places, 0 if arena is None else arena.pointer)
+        for array in arrays:
             track(array)
-            arrays.append(array)
         return arrays
 
     def _portable_on(self, device: Device) -> LoadedExecutable:
