@@ -24,6 +24,7 @@ from haloc.formats.hlo_proto import serialize_hlo_module
 from haloc.formats.hlo_text import PrintOptions, to_text
 from haloc.ir.module import HloModule
 from haloc.runtime.backend import Program
+from haloc.runtime.buffer_assignment import allocations
 
 _numbers = itertools.count()
 
@@ -146,21 +147,10 @@ def _set_flags(flags: Flags) -> str:
 
 def _buffer_assignment(program: Program) -> str:
     """What a run allocates: results, arguments, constants, and the arena of everything between."""
-    lines, total = ["BufferAssignment:"], 0
-    aliased = {parameter: result for result, parameter in program.aliases.items()}
-    sizes = []
-    for number, shape in enumerate(program.parameters):
-        out = f", maybe-live-out (result {aliased[number]})" if number in aliased else ""
-        sizes.append((shape.byte_size, f"parameter {number}, shape |{shape}|{out}"))
-    for number, shape in enumerate(program.results):
-        if number not in program.aliases:
-            sizes.append((shape.byte_size, f"output {number} shape is |{shape}|, maybe-live-out"))
-    sizes.append((program.constant_bytes, "constant"))
-    sizes.append((program.arena_bytes, "preallocated-temp"))
-    for number, (size, what) in enumerate((s, w) for s, w in sizes if s):
-        lines.append(f"allocation {number}: size {size}, {what}:")
-        total += size
-    return "\n".join([*lines, "", f"Total bytes used: {total}", ""])
+    found = allocations(program)
+    lines = [f"allocation {number}: {allocation}:" for number, allocation in enumerate(found)]
+    total = sum(a.size_bytes for a in found)
+    return "\n".join(["BufferAssignment:", *lines, "", f"Total bytes used: {total}", ""])
 
 
 def _matches(flags: Flags, flag: str, name: str) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
 
 from haloc.analysis.memory import output_size_bytes
 from haloc.runtime.backend import Program
+from haloc.runtime.buffer_assignment import serialized_buffer_assignment
 
 
 @dataclass
@@ -23,6 +26,7 @@ class CompiledMemoryStats:
     host_output_size_in_bytes: int = 0
     host_alias_size_in_bytes: int = 0
     host_temp_size_in_bytes: int = 0
+    _assignment: Callable[[], bytes] = field(default=bytes, repr=False, compare=False)
 
     @property
     def peak_memory_in_bytes(self) -> int:
@@ -30,8 +34,14 @@ class CompiledMemoryStats:
         both = self.argument_size_in_bytes + self.output_size_in_bytes
         return both + self.temp_size_in_bytes - self.alias_size_in_bytes
 
+    @property
+    def serialized_buffer_assignment_proto(self) -> bytes:
+        """A BufferAssignmentProto; see `serialized_buffer_assignment`."""
+        return self._assignment()
+
     def __str__(self) -> str:
-        listed = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+        shown = [f.name for f in fields(self) if f.repr]
+        listed = ", ".join(f"{name}={getattr(self, name)}" for name in shown)
         return f"CompiledMemoryStats({listed})"
 
 
@@ -42,4 +52,5 @@ def compiled_memory_stats(program: Program) -> CompiledMemoryStats:
         output_size_in_bytes=output_size_bytes(program.result_shape),
         alias_size_in_bytes=sum(program.results[r].byte_size for r in program.aliases),
         temp_size_in_bytes=program.arena_bytes,
+        _assignment=partial(serialized_buffer_assignment, program),
     )
