@@ -90,11 +90,11 @@ class CompileOptions:
         return compile_options_to_bytes(self)
 
     @staticmethod
-    def ParseFromString(data: bytes) -> CompileOptions:
+    def ParseFromString(s: bytes) -> CompileOptions:
         """The options in a serialised CompileOptionsProto. What they have no attribute for is kept
         and written back. HloParseError for other data (jaxlib gives some object then)."""
         options = CompileOptions()
-        read_compile_options(options, data)
+        read_compile_options(options, s)
         return options
 
     def __reduce__(self) -> tuple[Any, ...]:

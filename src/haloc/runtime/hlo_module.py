@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from haloc.analysis.cost import cost_analysis
 from haloc.formats.dot import to_dot
 from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
 from haloc.formats.hlo_text import parse_module, to_text
+from haloc.formats.html import computation_page
 from haloc.formats.proto import Message, decode
 from haloc.ir.module import HloComputation, HloModule
 from haloc.runtime.hlo_print_options import HloPrintOptions
@@ -21,6 +24,10 @@ class XlaHloComputation:
     @property
     def name(self) -> str:
         return self.ir.name
+
+    def render_html(self, filename: str | os.PathLike[str]) -> None:
+        """Write a page of the computation's instructions to a file."""
+        Path(filename).write_text(computation_page(self.ir), encoding="utf-8")
 
     def __repr__(self) -> str:
         return repr(self.ir)

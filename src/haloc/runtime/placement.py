@@ -20,6 +20,7 @@ from haloc.runtime.host_buffer import (
     host_array,
     put_in_memory,
 )
+from haloc.runtime.keyword_names import also_named
 from haloc.runtime.result_handler import assembled
 from haloc.runtime.single_device_array import SingleDeviceArray
 
@@ -36,7 +37,7 @@ class ArrayCopySemantics(IntEnum):
     DONATE_INPUT = 2
 
 
-def batched_block_until_ready(x: Sequence[ArrayImpl], /) -> None:
+def batched_block_until_ready(x: Sequence[ArrayImpl]) -> None:
     """Wait for all arrays; InvalidArgumentError for a deleted one and for what is no array."""
     for array in x:
         if not isinstance(array, ArrayImpl):
@@ -46,6 +47,7 @@ def batched_block_until_ready(x: Sequence[ArrayImpl], /) -> None:
         array.block_until_ready()
 
 
+@also_named(shards="xs")
 def batched_device_put(
     aval: Any,
     sharding: Any,
@@ -58,8 +60,10 @@ def batched_device_put(
     """One array of parts: xs[i] goes to the i-th device that `sharding` has in this process.
 
     aval: any object with the whole array's shape and dtype. xs: NumPy arrays, Python numbers (which
-    take the dtype of aval) or arrays of haloc. devices: the devices of the sharding, in any order.
-    Memory is shared as by `Client.buffer_from_pyval`, and with arrays that are already there.
+    take the dtype of aval) or arrays of haloc; the documents call them shards, and either keyword
+    will do. devices: the devices of the sharding, in any order. committed: True unless given, as
+    in jaxlib (the documents say False). Memory is shared as by `Client.buffer_from_pyval`, and with
+    arrays that are already there.
 
     ValueError when xs and devices differ in number, InvalidArgumentError for parts that do not fit,
     TypeError without aval or sharding.
@@ -116,7 +120,6 @@ def batched_copy_array_to_devices_with_sharding(
     devices: Sequence[DeviceList],
     sharding: Sequence[Any],
     array_copy_semantics: Sequence[ArrayCopySemantics],
-    /,
 ) -> list[ArrayImpl]:
     """Each array on other devices: its k-th part goes to the k-th device of its DeviceList, in the
     kind of memory its new sharding has.
