@@ -33,6 +33,19 @@ from haloc.ffi.registration import (
     unregister_custom_call_target,
 )
 from haloc.flags import Flags
+from haloc.pjrt.client import (
+    generate_pjrt_gpu_plugin_options,
+    get_topology_for_devices,
+    initialize_pjrt_plugin,
+    load_pjrt_plugin_dynamically,
+    load_pjrt_plugin_with_c_api,
+    make_c_api_client,
+    make_c_api_device_topology,
+    make_gpu_client,
+    make_tfrt_tpu_c_api_device_topology,
+    pjrt_plugin_initialized,
+    pjrt_plugin_loaded,
+)
 from haloc.runtime import hlo_sharding_util, profiler
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.array import ArrayImpl as Array
@@ -97,6 +110,7 @@ from haloc.runtime.sharding import (
     SingleDeviceSharding,
     Unstacked,
 )
+from haloc.runtime.topology import DeviceTopology
 from haloc.runtime.traceback import (
     Frame,
     Traceback,
@@ -122,6 +136,7 @@ __all__ = [
     "Device",
     "DeviceAssignment",
     "DeviceList",
+    "DeviceTopology",
     "DistributedRuntimeClient",
     "DistributedRuntimeService",
     "Executable",
@@ -173,18 +188,29 @@ __all__ = [
     "dtype_to_etype",
     "encode_inspect_sharding_callback",
     "execution_stream_id",
+    "generate_pjrt_gpu_plugin_options",
     "get_distributed_runtime_client",
     "get_distributed_runtime_service",
     "get_execution_stream_id",
+    "get_topology_for_devices",
     "hlo_module_cost_analysis",
     "hlo_module_from_text",
     "hlo_module_to_dot_graph",
     "hlo_sharding_util",
+    "initialize_pjrt_plugin",
     "json_to_pprof_profile",
+    "load_pjrt_plugin_dynamically",
+    "load_pjrt_plugin_with_c_api",
+    "make_c_api_client",
+    "make_c_api_device_topology",
     "make_cpu_client",
     "make_gloo_tcp_collectives",
+    "make_gpu_client",
     "make_interpreter_client",
     "make_mpi_collectives",
+    "make_tfrt_tpu_c_api_device_topology",
+    "pjrt_plugin_initialized",
+    "pjrt_plugin_loaded",
     "pprof_profile_to_json",
     "profiler",
     "register_custom_call_as_batch_partitionable",

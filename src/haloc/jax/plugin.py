@@ -8,10 +8,10 @@ from typing import Any
 
 from haloc.flags import Flags
 from haloc.jax.lowerings import lower_as_for_cpu
+from haloc.pjrt.abi.capsule import capsule_at
 from haloc.pjrt.plugin.api import pjrt_api
 
 PLATFORM = "haloc"
-_CAPSULE_NAME = ctypes.create_string_buffer(b"pjrt_c_api")
 
 
 def initialize() -> None:
@@ -50,10 +50,7 @@ def install(as_platform: str = PLATFORM) -> None:
 
 def api_capsule() -> Any:
     """The PyCapsule `pjrt_c_api` that JAX takes a plugin in."""
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return new(ctypes.addressof(pjrt_api()), ctypes.addressof(_CAPSULE_NAME), None)
+    return capsule_at(ctypes.addressof(pjrt_api()))
 
 
 def _options(platform: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from haloc.errors import InternalError
 from haloc.pjrt.abi.calls import FUNCTIONS
-from haloc.pjrt.abi.structs import EXTENSION_CALLS, STRUCTS
+from haloc.pjrt.abi.structs import CALLBACKS, EXTENSION_CALLS, STRUCTS
 
 _WIDTHS: dict[str, Any] = {
     "": ctypes.c_void_p,
@@ -69,6 +69,8 @@ ARGS = _parse(FUNCTIONS, _known)
 """The argument struct of each function of `PJRT_Api`, in the order of the table."""
 EXTENSION_ARGS = _parse(EXTENSION_CALLS, _known)
 """The argument struct of each function of an extension."""
+CALLBACK_ARGS = _parse(CALLBACKS, _known)
+"""The argument struct of each function that a client gives to a plugin."""
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 """`PJRT_Error* f(Args*)`: null when all went well. A few functions of the table return nothing."""

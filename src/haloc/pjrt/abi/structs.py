@@ -44,3 +44,12 @@ FFI_Register_Handler#(target_name, target_name_size#, handler, platform_name, pl
 
 EXTENSIONS = {"Layouts": 4, "FFI": 5, "MemoryDescriptions": 6, "Shardings": 19}
 """Name of an extension -> its PJRT_Extension_Type."""
+
+CALLBACKS = """
+KeyValueGetCallback(key, key_size#, timeout_in_ms:i32, callback_error, user_arg, value, value_size#,
+    value_deleter_callback)
+KeyValueTryGetCallback(key, key_size#, callback_error, user_arg, value, value_size#,
+    value_deleter_callback)
+KeyValuePutCallback(key, key_size#, value, value_size#, callback_error, user_arg)
+"""
+"""Functions that a client gives to a plugin."""
