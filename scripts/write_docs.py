@@ -15,11 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
+from tests.api.documented_names import Name, documented_names  # noqa: E402
+
 import haloc.flags  # noqa: E402 (the path comes first)
 import haloc.ops  # noqa: E402 (fills the table)
 from haloc.flags import FLAGS  # noqa: E402
 from haloc.ops.table import OPS, REQUIRED, Effect, Expand, Indexed, OpDef, Structure  # noqa: E402
-from tests.api.documented_names import Name, documented_names  # noqa: E402
 
 OPS_HEAD = """# The ops
 
@@ -47,10 +48,10 @@ API_HEAD = """# The documented API
 
 Written by `scripts/docs` from `tests/api/documented`; do not edit.
 
-What the documents of `jaxlib.xla_client` and `jax.lib.xla_bridge` describe: the signature they give,
-haloc's where it differs (types left out), and a test that uses the name. Every documented way to call
-something works here; where jaxlib 0.7.1 itself differs from its documents, its way works, too.
-Behaviour is compared with the answers that jaxlib 0.7.1 gave: `tests/api`.
+What the documents of `jaxlib.xla_client` and `jax.lib.xla_bridge` describe: the signature they
+give, haloc's where it differs (types left out), and a test that uses the name. Every documented way
+to call something works here; where jaxlib 0.7.1 itself differs from its documents, its way works,
+too. Behaviour is compared with the answers that jaxlib 0.7.1 gave: `tests/api`.
 """
 
 API_COLUMNS = "| name | documented | here | test |\n|---|---|---|---|\n"

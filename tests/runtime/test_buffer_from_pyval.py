@@ -116,6 +116,10 @@ class TestSharing:
     def test_force_copy_copies(self) -> None:
         assert not self.shares(aligned(8), force_copy=True)
 
+    def test_sharing_is_the_default(self) -> None:
+        assert self.shares(aligned(8), host_buffer_semantics=HostBufferSemantics.ZERO_COPY)
+        assert self.shares(aligned(8))
+
     @pytest.mark.parametrize(
         "semantics",
         [

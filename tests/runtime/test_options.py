@@ -89,6 +89,15 @@ def test_overrides_that_are_defaults_are_taken() -> None:
         load(options)
 
 
+def test_the_device_count_of_xla_flags_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the client that acts on it, when it is made."""
+    debug = ExecutableBuildOptions().debug_options
+    assert debug.xla_force_host_platform_device_count == 1
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    debug = ExecutableBuildOptions().debug_options
+    assert debug.xla_force_host_platform_device_count == 4
+
+
 def test_debug_options_start_from_xla_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     debug = CompileOptions().executable_build_options.debug_options

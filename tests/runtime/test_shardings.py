@@ -132,12 +132,20 @@ def test_pmap_with_several_axes() -> None:
         [Unstacked(2), Chunked([2]), NoSharding()], [ShardedAxis(1), ShardedAxis(0), Replicated(2)]
     )
     sharding = PmapSharding(np.array(DEVICES).reshape(2, 2, 2), spec)
+    assert sharding.sharding_spec == spec
     assert sharding.shard_shape((2, 4, 3)) == (2, 3)
     indices = sharding.devices_indices_map((2, 4, 3))
     everything = slice(None)
     assert indices[DEVICES[0]] == indices[DEVICES[1]] == (0, slice(0, 2), everything)
     assert indices[DEVICES[2]] == (1, slice(0, 2), everything)
     assert indices[DEVICES[6]] == (1, slice(2, 4), everything)
+
+
+def test_an_unknown_sharding() -> None:
+    unknown = HloSharding.unknown()
+    assert unknown.is_unknown() and not unknown.is_replicated()
+    assert repr(unknown) == "{unknown}"
+    assert HloSharding.from_proto(unknown.to_proto()) == unknown
 
 
 def test_specs_are_pickled_and_devices_are_not() -> None:

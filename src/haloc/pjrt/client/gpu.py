@@ -74,19 +74,20 @@ def make_gpu_client(
     distributed_client: Any = None,
     node_id: int = 0,
     num_nodes: int = 1,
-    platform_name: str = "cuda",
+    platform_name: str | None = None,
     allowed_devices: set[int] | None = None,
     mock: bool | None = None,
     mock_gpu_topology: str | None = None,
 ) -> CApiClient:
     """A client of the GPU plugin that is installed: XLA's own for CUDA, from PyPI.
 
-    node_id, num_nodes, distributed_client: of a program of several processes. allowed_devices: the
-    ids of the devices to use; default all. Options also come from the environment, see
-    `generate_pjrt_gpu_plugin_options`. Raises NotFoundError saying what to install when there is no
-    plugin, the plugin's FailedPreconditionError when there is no GPU, InvalidArgumentError for a
-    platform other than cuda and rocm.
+    node_id, num_nodes, distributed_client: of a program of several processes. platform_name: "cuda"
+    or "rocm"; None is "cuda". allowed_devices: the ids of the devices to use; default all. Options
+    also come from the environment, see `generate_pjrt_gpu_plugin_options`. Raises NotFoundError
+    saying what to install when there is no plugin, the plugin's FailedPreconditionError when there
+    is no GPU, InvalidArgumentError for a platform other than cuda and rocm.
     """
+    platform_name = platform_name or "cuda"
     if platform_name not in _PACKAGES:
         raise InvalidArgumentError(
             f"platform_name={platform_name!r}: GPU plugins are known for "

@@ -116,12 +116,15 @@ def make_c_api_device_topology(c_api: Any, topology_name: str = "", **options: A
     return CApiTopology.create(plugin, topology_name, options)
 
 
-def make_tfrt_tpu_c_api_device_topology(topology_name: str = "", **options: Any) -> CApiTopology:
-    """A TPU topology ("v5e:2x2") of the plugin loaded under the name tpu."""
-    return CApiTopology.create(_plugin("tpu"), topology_name, options)
+def make_tfrt_tpu_c_api_device_topology(
+    topology_name: str | None = None, **options: Any
+) -> CApiTopology:
+    """A TPU topology ("v5e:2x2") of the plugin loaded under the name tpu; without a name, that of
+    the machine."""
+    return CApiTopology.create(_plugin("tpu"), topology_name or "", options)
 
 
-def get_topology_for_devices(devices: Sequence[Any], /) -> CApiTopology | DeviceTopology:
+def get_topology_for_devices(devices: Sequence[Any]) -> CApiTopology | DeviceTopology:
     """The topology that the devices' client has. ValueError for no devices, and for devices of
     several clients."""
     listed = list(devices)
