@@ -10,13 +10,7 @@ import haloc
 
 pytestmark = pytest.mark.nightly
 
-EXPECTED = {
-    "device.clear_memory_stats",
-    "topology.create_by_name",
-    "topology.deserialize",
-    "topology.client_free_compile",
-    "transfer.async_host_to_device",
-}
+EXPECTED = {"topology.create_by_name", "transfer.async_host_to_device"}
 """What docs/pjrt.md says is not there."""
 
 
@@ -32,4 +26,4 @@ def test_conforms(tmp_path):
     results = {c["id"]: c["result"] for c in checks}
     assert [name for name, result in results.items() if result == "fail"] == []
     assert {name for name, result in results.items() if result == "unsupported"} == EXPECTED
-    assert sum(result == "pass" for result in results.values()) >= 49
+    assert sum(result == "pass" for result in results.values()) >= 52

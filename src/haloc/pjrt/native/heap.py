@@ -130,6 +130,13 @@ system:
   ret void
 }}
 
+; The most there ever were in use is counted anew.
+define void @heap_clear_peak() {{
+  %used = load i64, ptr @heap_in_use
+  store i64 %used, ptr @heap_peak
+  ret void
+}}
+
 ; Bytes in use, and the most there ever were in use.
 define void @heap_usage(ptr %to) {{
   %used = load i64, ptr @heap_in_use

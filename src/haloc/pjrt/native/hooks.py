@@ -21,5 +21,6 @@ HOOK_NUMBERS = {
     "LoadedExecutable_Execute": 0,
     "Client_BufferFromHostBuffer": 1,
     "Buffer_ToHostBuffer": 2,
+    "Compile": 3,
 }
 """Function of the API -> the number of its hook."""

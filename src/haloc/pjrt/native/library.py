@@ -21,6 +21,7 @@ from haloc.pjrt.native.graveyard import GRAVEYARD, NOTICE
 from haloc.pjrt.native.handles import Handle
 from haloc.pjrt.native.heap import HEAP
 from haloc.pjrt.native.hooks import HOOKS
+from haloc.pjrt.native.patience import PATIENCE
 from haloc.pjrt.native.sections import in_sections
 from haloc.pjrt.native.transfers import TRANSFERS
 
@@ -30,7 +31,9 @@ _NO_POINTER = {
     "storage_release": None,
     "heap_free": None,
     "heap_usage": None,
+    "heap_clear_peak": None,
     "set_hook": None,
+    "set_lock_functions": None,
     "buffer_delete": ctypes.c_bool,
 }
 """What functions for Python return, where it is not 64 bits."""
@@ -71,6 +74,7 @@ def library() -> Library:
         *getters(plugin.address),
         BUFFERS,
         HOOKS,
+        PATIENCE,
         TRANSFERS,
         EXECUTE,
         GRAVEYARD,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Any
 
 import haloc.pjrt.plugin.buffers
 import haloc.pjrt.plugin.compilation
-import haloc.pjrt.plugin.execute  # noqa: F401  (declares entries, as the one above does)
+import haloc.pjrt.plugin.execute
+import haloc.pjrt.plugin.topology  # noqa: F401  (declares entries, as those above do)
 from haloc.pjrt.abi import API_VERSION, ARGS, Api
 from haloc.pjrt.native.hooks import HOOK_NUMBERS
 from haloc.pjrt.native.library import library
@@ -33,7 +35,10 @@ def pjrt_api() -> Api:
     attributes = plugin_attributes()
     native.plugin.set("attributes", attributes)
     native.plugin.set("num_attributes", len(attributes))
-    kept = []
+    pythonapi = ctypes.pythonapi
+    lock = (pythonapi.PyGILState_Check, pythonapi.PyGILState_Ensure, pythonapi.PyGILState_Release)
+    native.call("set_lock_functions", *(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in lock))
+    kept: list[Any] = []
     api = Api(struct_size=ctypes.sizeof(Api))
     api.version.struct_size = ctypes.sizeof(type(api.version))
     api.version.major_version, api.version.minor_version = API_VERSION

@@ -80,9 +80,15 @@ class PluginClient:
         self.memory_of[handle.address] = memory
         return handle
 
+    def memory_on(self, device: Device, kind: str) -> Handle:
+        """The handle of a device's memory of this kind."""
+        wanted = device.memory(kind)
+        return next(h for h in self.memories if self.memory_of[h.address] is wanted)
+
     def _topology(self) -> Handle:
         target = host_target()
-        text = f"{target.triple} {target.cpu} {target.feature_string} {len(self.devices)}"
+        parts = (target.triple, target.cpu, target.feature_string, self.platform)
+        text = " ".join([*parts, str(len(self.devices))])
         topology = Handle("TopologyDescription", fingerprint=hash_of(text, 8))
         self._name(topology)
         topology.set_list("descriptions", "num_descriptions", self.descriptions)
@@ -103,17 +109,20 @@ CLIENTS: dict[int, PluginClient] = {}
 PJRT_Client_Destroy by the collection that ends the interpreter."""
 
 
-@entry("Client_Create")
-def client_create(args: Any) -> None:
-    options = read_named_values(args.create_options, args.num_options)
-    platform = options.pop("platform_name", "haloc")
-    num_devices = options.pop("num_devices", 1)
-    if options:
+def client_of_options(options: dict[str, Any]) -> PluginClient:
+    """InvalidArgumentError for an option that haloc has not."""
+    unknown = options.keys() - {"platform_name", "num_devices"}
+    if unknown:
         raise InvalidArgumentError(
-            f"option {min(options)!r} is not known; haloc's plugin takes num_devices and "
+            f"option {min(unknown)!r} is not known; haloc's plugin takes num_devices and "
             "platform_name"
         )
-    client = PluginClient(platform, num_devices)
+    return PluginClient(options.get("platform_name", "haloc"), options.get("num_devices", 1))
+
+
+@entry("Client_Create")
+def client_create(args: Any) -> None:
+    client = client_of_options(read_named_values(args.create_options, args.num_options))
     CLIENTS[client.handle.address] = client
     args.client = client.handle.address
 
@@ -134,6 +143,28 @@ def _device(client: PluginClient, attribute: str, number: int) -> int:
         if getattr(device, attribute) == number:
             return address
     raise InvalidArgumentError(f"No matching device found for {attribute} {number}")
+
+
+@entry("Client_DefaultDeviceAssignment")
+def client_default_device_assignment(args: Any) -> None:
+    devices = CLIENTS[args.client].runtime.devices()
+    count = args.num_replicas * args.num_partitions
+    if not 0 < count <= len(devices):
+        raise InvalidArgumentError(
+            f"{args.num_replicas} replica(s) of {args.num_partitions} partition(s) take {count} "
+            f"devices; the client has {len(devices)}"
+        )
+    if args.default_assignment_size < count:
+        raise InvalidArgumentError(
+            f"default_assignment has room for {args.default_assignment_size} of {count} devices"
+        )
+    ids = (ctypes.c_int32 * count).from_address(args.default_assignment)
+    ids[:] = [d.id for d in devices[:count]]
+
+
+@entry("Device_ClearMemoryStats")
+def device_clear_memory_stats(args: Any) -> None:
+    library().call("heap_clear_peak")
 
 
 @entry("Device_MemoryStats")

@@ -22,6 +22,13 @@ _FORMATS = ("mlir", "hlo")
 
 @entry("Client_Compile")
 def client_compile(args: Any) -> None:
+    executable = compiled(CLIENTS[args.client], args)
+    executable.register()
+    args.executable = executable.loaded_handle.address
+
+
+def compiled(client: PluginClient, args: Any) -> PluginExecutable:
+    """args: with `program` and `compile_options`, a serialised CompileOptionsProto or nothing."""
     forget_destroyed()
     program = STRUCT["Program"].from_address(args.program)
     form = text_at(program.format, program.format_size)
@@ -29,13 +36,6 @@ def client_compile(args: Any) -> None:
         raise UnimplementedError(f"program format {form!r}; haloc compiles {', '.join(_FORMATS)}")
     code = bytes_at(program.code, program.code_size)
     options = bytes_at(args.compile_options, args.compile_options_size)
-    executable = _compiled(CLIENTS[args.client], code, options)
-    executable.register()
-    args.executable = executable.loaded_handle.address
-
-
-def _compiled(client: PluginClient, code: bytes, options: bytes) -> PluginExecutable:
-    """options: a serialised CompileOptionsProto, or nothing."""
     parsed = CompileOptions.ParseFromString(options) if options else CompileOptions()
     devices = client.runtime.devices()
     compilation = compile_computation(CpuBackend(), devices, code, devices, parsed, no_progress)
