@@ -21,14 +21,17 @@ import numpy as np
 
 def main(platform: str, file: str, names: str = "") -> None:
     os.environ["JAX_PLATFORMS"] = "haloc,cpu" if platform == "haloc" else "cpu"
+    os.environ["JAX_ENABLE_X64"] = "0"
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     # After the choice of platform, which JAX reads when it is imported.
-    programs = importlib.import_module("tests.jax.programs")
     jax = importlib.import_module("jax")
     if platform != "jaxlib":
         importlib.import_module("haloc.jax").install(platform)
+    for file_of_programs in sorted((Path(__file__).parent / "programs").glob("*.py")):
+        importlib.import_module(f"tests.jax.programs.{file_of_programs.stem}")
+    programs = importlib.import_module("tests.jax.programs.table").PROGRAMS
     results = {}
-    for name, function in programs.PROGRAMS.items():
+    for name, function in programs.items():
         if names and not re.search(names, name):
             continue
         try:

@@ -14,8 +14,12 @@ import pytest
 pytest.importorskip("jax")
 
 ROOT = Path(__file__).parents[2]
-SOURCE = (ROOT / "tests/jax/programs.py").read_text()
-NAMES = re.findall(r"^@program\ndef (\w+)", SOURCE, re.MULTILINE)
+SOURCES = sorted((ROOT / "tests/jax/programs").glob("*.py"))
+NAMES = [
+    name
+    for source in SOURCES
+    for name in re.findall(r"^@program\ndef (\w+)", source.read_text(), re.MULTILINE)
+]
 PLATFORMS = ["haloc", pytest.param("cpu", marks=pytest.mark.nightly)]
 
 

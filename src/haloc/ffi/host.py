@@ -101,12 +101,16 @@ def _call(
         ) from missing
     if isinstance(callback, SendRecvCallback):
         raise InvalidArgumentError(f"{site.where} is to {index}, a callback for send and recv")
-    returned = callback(*operands)
+    arrays = iter(operands)
+    # A token is None to the function, and what it returns in a token's place is nobody's.
+    returned = callback(*(next(arrays) if s.is_array else None for s in site.operands))
     if not isinstance(returned, tuple | list):
         raise InvalidArgumentError(
             f"host callback {index} returned {type(returned).__name__}; wanted a tuple of "
-            f"{len(results)} arrays"
+            f"{len(site.results)} arrays"
         )
+    if len(returned) == len(site.results):
+        returned = [r for r, s in zip(returned, site.results, strict=True) if s.is_array]
     store(returned, results, f"host callback {index}")
 
 

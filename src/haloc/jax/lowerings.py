@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from haloc.pjrt.plugin.host_callbacks import PROCESS_CALLBACKS
+
 
 class CpuLowerings(MutableMapping[Any, Any]):
     """JAX's lowering rules for a platform: those registered for it, then those for CPUs.
@@ -52,7 +54,8 @@ def _as_for_cpu(rule: Any) -> Any:
     def lowered(context: Any, *operands: Any, **parameters: Any) -> Any:
         module = context.module_context
         backend = module.backend and _AsCpu(module.backend)
-        module = module.replace(platforms=("cpu",), backend=backend)
+        callbacks = _HostCallbacks(module)
+        module = module.replace(platforms=("cpu",), backend=backend, host_callbacks=callbacks)
         inner = context.replace(module_context=module)
         results = rule(inner, *operands, **parameters)
         # A rule hands tokens of ordered effects back on its context.
@@ -61,6 +64,28 @@ def _as_for_cpu(rule: Any) -> Any:
         return results
 
     return lowered
+
+
+class _HostCallbacks:
+    """The host callbacks of a module, each with a number of the process's.
+
+    jaxlib hands callbacks to programs of its own platforms only, by their place in this list; so
+    those of platform haloc ask haloc. They are on JAX's list too, for it stores no program that
+    has any.
+    """
+
+    def __init__(self, module: Any):
+        self._module = module
+        self._last = -1
+
+    def append(self, callback: Any) -> None:
+        self._module.host_callbacks.append(callback)
+        self._module.add_keepalive(callback)
+        self._last = PROCESS_CALLBACKS.add(callback)
+
+    def __len__(self) -> int:
+        """One more than the number of the last callback, as if it were its place."""
+        return self._last + 1
 
 
 class _AsCpu:

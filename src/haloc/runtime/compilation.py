@@ -231,10 +231,11 @@ def _check_module(module: HloModule, options: CompileOptions) -> None:
     parameters = [p.shape for p in module.entry.parameters]
     for number, shape in enumerate(parameters):
         for leaf in shape.leaves():
-            if not leaf.is_array or not leaf.is_static:
+            is_passed = leaf.is_array or (leaf.is_token and shape.is_token)
+            if not is_passed or not leaf.is_static:
                 raise UnimplementedError(
-                    f"parameter {number} of the entry is {shape}: only arrays of static shape can "
-                    "be passed"
+                    f"parameter {number} of the entry is {shape}: only arrays of static shape, and "
+                    "tokens that are parameters of their own, can be passed"
                 )
     result = module.entry.root.shape
     if not result.is_static:

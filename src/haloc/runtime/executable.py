@@ -6,7 +6,7 @@ import hashlib
 
 from haloc.analysis.cost import cost_analysis
 from haloc.formats.hlo_text import to_text
-from haloc.ir.module import HloInstruction
+from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import default_layout
 from haloc.runtime.compilation import Compilation
 from haloc.runtime.hlo_module import XlaHloModule
@@ -44,7 +44,10 @@ class Executable:
         return serialized(self._compilation, self.fingerprint)
 
     def get_output_memory_kinds(self) -> list[list[str]]:
-        return [["device" for s in self._program.results if s.is_array]]
+        """The kinds of memory that the array leaves of the result lie in."""
+        results = self._program.results
+        kinds = memory_kinds(self._program.optimized, "out", len(results))
+        return [[kind for kind, s in zip(kinds, results) if s.is_array]]
 
     def get_parameter_layouts(self) -> list[PjRtLayout]:
         """Row-major for every array leaf of the parameters: the order `execute` takes them in."""
@@ -78,3 +81,13 @@ class Executable:
 
     def size_of_generated_code_in_bytes(self) -> int:
         return self._program.code_size_bytes
+
+
+def memory_kinds(module: HloModule, which: str, count: int) -> list[str]:
+    """The memory kinds that a program of JAX states for its arguments ("arg") or results ("out"),
+    "device" where it states none."""
+    stated = module.header.get("frontend_attributes", {}).get(f"{which}_memory_kinds", "")
+    words = stated.split(";") if stated else []
+    if len(words) != count:
+        return ["device"] * count
+    return ["device" if word == "default" else word for word in words]

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from haloc.errors import InvalidArgumentError
 from haloc.ffi.host import Host
 from haloc.interpreter import NanGuard
+from haloc.ir.dtype import PRED
+from haloc.ir.shape import Shape
 from haloc.runtime.arguments import Rows, checked_arguments, checked_rows, is_by_device
 from haloc.runtime.array import ArrayImpl
+from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.backend import Program
 from haloc.runtime.compilation import Compilation
 from haloc.runtime.compile_options import CompileOptions
@@ -59,7 +62,7 @@ class LoadedExecutable(Executable):
             and not program.uses_run
         )
         self._queue = device.queue
-        self._parameter_specs = [device.spec(s.dtype, s.dims) for s in program.parameters]
+        self._parameter_specs = [_argument_spec(device, s) for s in program.parameters]
         self._result_specs = self._launcher.result_specs[0]
         self._arena_bytes = program.arena_bytes
         self._run = program.run
@@ -75,9 +78,7 @@ class LoadedExecutable(Executable):
             program=program,
             devices=devices,
             num_partitions=self._compilation.num_partitions,
-            parameter_specs=[
-                [d.spec(s.dtype, s.dims) for s in program.parameters] for d in devices
-            ],
+            parameter_specs=[[_argument_spec(d, s) for s in program.parameters] for d in devices],
             result_specs=[[d.spec(s.dtype, s.dims) for s in arrays] for d in devices],
             aliases=_array_aliases(program),
             is_inline=not client.is_asynchronous or program.cost_ns < INLINE_NS,
@@ -253,6 +254,13 @@ class LoadedExecutable(Executable):
     def __repr__(self) -> str:
         name = self._compilation.source.name
         return f"<LoadedExecutable {name} on {', '.join(map(repr, self._devices))}>"
+
+
+def _argument_spec(device: Device, parameter: Shape) -> ArraySpec:
+    """Of the array to pass for a parameter. For a token, XLA's clients take a pred[0]."""
+    if parameter.is_token:
+        return device.spec(PRED, (0,))
+    return device.spec(parameter.dtype, parameter.dims)
 
 
 def _array_aliases(program: Program) -> dict[int, int]:

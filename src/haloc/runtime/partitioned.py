@@ -59,13 +59,13 @@ def _leaves(sharding: HloSharding | None) -> Iterator[HloSharding]:
 
 
 def leaf_shardings(instructions: list[HloInstruction]) -> list[HloSharding] | None:
-    """The shardings of the array leaves of some instructions, replicated where there is no
-    annotation; None if there is none at all."""
+    """The shardings of the leaves of some instructions, replicated where there is no annotation;
+    None if there is none at all."""
     if all(i.sharding is None for i in instructions):
         return None
     found: list[HloSharding] = []
     for instruction in instructions:
         leaves = list(_leaves(instruction.sharding)) or [REPLICATED]
-        count = sum(leaf.is_array for leaf in instruction.shape.leaves())
+        count = len(instruction.shape.leaves())
         found += leaves if len(leaves) == count else leaves[:1] * count
     return found

@@ -38,6 +38,9 @@ def custom_call_kernel(instruction: HloInstruction, target: Target) -> Kernel:
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
     "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "annotate_device_placement",
     "Pin",
     "Unpin",
 )

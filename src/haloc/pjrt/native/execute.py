@@ -30,12 +30,11 @@ class Plan(ctypes.Structure):
         ("takes", ctypes.c_int64),
         ("results", ctypes.c_void_p),
         ("device", ctypes.c_void_p),
-        ("memory", ctypes.c_void_p),
     )
 
 
 class PlanResult(ctypes.Structure):
-    """source: the argument whose memory the result takes over, or -1."""
+    """source: the argument whose memory the result takes over, or -1. memory: where it lies."""
 
     _fields_ = (
         ("type", ctypes.c_int64),
@@ -44,6 +43,7 @@ class PlanResult(ctypes.Structure):
         ("nbytes", ctypes.c_int64),
         ("packed", ctypes.c_int64),
         ("source", ctypes.c_int64),
+        ("memory", ctypes.c_void_p),
     )
 
 
@@ -234,7 +234,6 @@ delete.next:
 wrap:
   %list = load ptr, ptr %outputs""",
         load("home", "ptr", "%plan", Plan.device.offset),
-        _plan("memory"),
         """  br label %wrap.loop
 wrap.loop:
   %w = phi i64 [ 0, %wrap ], [ %w.next, %wrap.one ]
@@ -251,12 +250,13 @@ wrap.one:""",
                 ("dims", "ptr"),
                 ("nbytes", "i64"),
                 ("packed", "i64"),
+                ("memory", "ptr"),
             )
         ),
         """  %w.storage.at = getelementptr ptr, ptr %storages, i64 %w
   %w.storage = load ptr, ptr %w.storage.at
   %w.buffer = call ptr @buffer_create(i64 %w.type, i64 %w.rank, ptr %w.dims, i64 %w.nbytes,
-    i64 %w.packed, ptr %w.storage, ptr %home, ptr %memory)
+    i64 %w.packed, ptr %w.storage, ptr %home, ptr %w.memory)
   %w.at = getelementptr ptr, ptr %list, i64 %w
   store ptr %w.buffer, ptr %w.at
   %w.next = add i64 %w, 1

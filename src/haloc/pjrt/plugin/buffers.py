@@ -104,7 +104,7 @@ def storage_pointer(storage: int) -> int:
 def new_buffer(dtype: DType, dims: tuple[int, ...], storage: int, device: int, memory: int) -> int:
     """The address of a buffer that takes over one reference to the storage."""
     count = int(np.prod(dims, dtype=np.int64))
-    nbytes = count * np.dtype(dtype.numpy).itemsize  # type: ignore[arg-type]
+    nbytes = count * dtype.byte_size
     packed = packed_size_bytes(dtype, count)
     array = int64s(dims)
     return library().call(

@@ -18,7 +18,7 @@ from haloc.pjrt.plugin.entry import entry
 from haloc.pjrt.plugin.plan import native_plan
 from haloc.runtime.compilation import Compilation
 from haloc.runtime.device_assignment import DeviceAssignment
-from haloc.runtime.executable import Executable
+from haloc.runtime.executable import Executable, memory_kinds
 
 
 class PluginExecutable:
@@ -37,7 +37,7 @@ class PluginExecutable:
         self.about = Executable(compilation)
         if fingerprint:
             self.about._fingerprint = fingerprint
-        self.results = [s for s in self.program.results if s.is_array]
+        self.result_kinds = memory_kinds(self.program.optimized, "out", len(self.program.results))
         handles = {client.device_of[h.address]: h for h in client.devices}
         self.devices = [handles[d] for d in compilation.devices]
         self.handle = Handle(
@@ -49,7 +49,12 @@ class PluginExecutable:
         self._describe_results()
         self.loaded_handle = Handle("LoadedExecutable", executable=self.handle)
         self._describe_loaded()
-        self.plan = native_plan(self.program, self.devices)
+        self.result_memories = [
+            [client.memory_on(device, kind) for kind in self.result_kinds]
+            for device in compilation.devices
+        ]
+        """Where results lie, by device."""
+        self.plan = native_plan(self.program, self.devices, self.result_memories)
         if self.plan is not None:
             self.loaded_handle.set("plan", self.plan.struct)
 
@@ -65,8 +70,8 @@ class PluginExecutable:
         handle.set("serialized_compile_options_deleter", library().address("nothing"))
 
     def _describe_results(self) -> None:
-        handle, results = self.handle, self.results
-        kinds = [kind.encode() for kind in self.about.get_output_memory_kinds()[0]]
+        handle, results = self.handle, self.program.results
+        kinds = [kind.encode() for kind in self.result_kinds]
         handle.set_list("memory_kinds", "num_outputs", kinds)
         handle.set("memory_kind_sizes", int64s([len(k) for k in kinds]))
         types = [buffer_type_of(s.dtype) for s in results]

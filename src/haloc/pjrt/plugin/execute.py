@@ -4,7 +4,6 @@ every call that is wrong."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 from haloc.cpu.collective.call import ParticipantCall
@@ -16,6 +15,7 @@ from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.buffers import Buffer, new_buffer, new_storage, storage_pointer
 from haloc.pjrt.plugin.entry import entry, int64s_at, pointers_at, set_pointer
 from haloc.pjrt.plugin.executable import EXECUTABLES, PluginExecutable
+from haloc.pjrt.plugin.host_callbacks import host_of
 
 
 @entry("LoadedExecutable_Execute")
@@ -37,7 +37,7 @@ def execute(args: Any) -> None:
             f"Execute() with arguments for {len(launches)} devices; the executable runs on "
             f"{len(executable.devices)}"
         )
-    _run(executable, launches, _host(executable, options.context))
+    _run(executable, launches, host_of(executable, options.context))
     outputs = pointers_at(args.output_lists, args.num_devices)
     for launch, list_ in zip(launches, outputs):
         for number, buffer in enumerate(launch.finish()):
@@ -56,6 +56,7 @@ class _Launch:
     ):
         self.program = executable.program
         self.device = executable.devices[number]
+        self.memories = executable.result_memories[number]
         self.where = f"replica {number}" if len(executable.devices) > 1 else "the program"
         self.buffers = buffers
         self._check()
@@ -118,10 +119,9 @@ class _Launch:
         """The results as buffers; the donated arguments are deleted."""
         for buffer in self.donated:
             library().call("buffer_delete", buffer.address)
-        memory = self.device.get("memory")
         return [
-            new_buffer(shape.dtype, shape.dims, storage, self.device.address, memory)
-            for shape, storage in zip(self.program.results, self.storages)
+            new_buffer(shape.dtype, shape.dims, storage, self.device.address, memory.address)
+            for shape, storage, memory in zip(self.program.results, self.storages, self.memories)
         ]
 
 
@@ -152,42 +152,3 @@ def _run(executable: PluginExecutable, launches: list[_Launch], host: Host) -> N
     finally:
         for arena in arenas:
             heap.call("heap_free", arena, size)
-
-
-def _host(executable: PluginExecutable, context: int | None) -> Host:
-    """What callers have left for callbacks and FFI handlers in the context of the execution."""
-    ordinals = [d.local_hardware_id for d in executable.compilation.devices]
-    host = Host(device_ordinals=ordinals, num_partitions=executable.compilation.num_partitions)
-    if not context:
-        return host
-    count = ctypes.c_int64.from_address(context).value
-    data = {}
-    for number in range(count):
-        kind, pointer = (ctypes.c_int64 * 2).from_address(context + 8 + 16 * number)
-        data[kind] = pointer
-    host.callbacks, host.user_data = _PythonCallbacks(data), data
-    return host
-
-
-class _PythonCallbacks(Sequence[Any]):
-    """Python functions that jaxlib leaves in a context: {PyObject** functions, size_t count}."""
-
-    def __init__(self, data: dict[int, int]):
-        self._data = data
-
-    def __len__(self) -> int:
-        return sum(self._table(p)[1] for p in self._data.values())
-
-    def __getitem__(self, index: Any) -> Any:
-        for pointer in self._data.values():
-            functions, count = self._table(pointer)
-            if index < count:
-                address = ctypes.c_uint64.from_address(functions + 8 * index).value
-                return ctypes.cast(ctypes.c_void_p(address), ctypes.py_object).value
-            index -= count
-        raise IndexError(index)
-
-    @staticmethod
-    def _table(pointer: int) -> tuple[int, int]:
-        functions, count = (ctypes.c_uint64 * 2).from_address(pointer)
-        return functions, count

@@ -64,7 +64,7 @@ def parameter_shardings(args: Any) -> None:
 def output_shardings(args: Any) -> None:
     executable = EXECUTABLES[args.executable]
     shardings = executable.about.get_output_shardings()
-    args.num_outputs = _give(args, executable, shardings, executable.results)
+    args.num_outputs = _give(args, executable, shardings, executable.program.results)
 
 
 def _give(

@@ -18,11 +18,12 @@ from haloc.pjrt.native.library import library
 class NativePlan:
     """A `Plan` and the memory it points to. The program must outlive it."""
 
-    def __init__(self, program: Any, device: Handle):
+    def __init__(self, program: Any, device: Handle, memories: Sequence[Handle]):
         self._results = (PlanResult * max(1, len(program.results)))()
         self._dims = [int64s(s.dims) for s in program.results]
         for number, (result, shape) in enumerate(zip(self._results, program.results)):
             _fill(result, shape, self._dims[number], program.aliases.get(number, -1))
+            result.memory = memories[number].address
         taken = set(program.aliases.values())
         count = len(program.parameters)
         self._taken = int64s([int(n in taken) for n in range(count)])
@@ -39,16 +40,20 @@ class NativePlan:
             takes=len(taken),
             results=ctypes.addressof(self._results),
             device=device.address,
-            memory=device.get("memory"),
         )
 
 
-def native_plan(program: Any, devices: Sequence[Handle]) -> NativePlan | None:
-    """The plan of a program for one device that runs by its pointers alone, else None."""
+def native_plan(
+    program: Any, devices: Sequence[Handle], memories: Sequence[Sequence[Handle]]
+) -> NativePlan | None:
+    """The plan of a program for one device that runs by its pointers alone, else None.
+
+    memories: where the results lie, by device.
+    """
     shapes = [*program.parameters, *program.results]
     if len(devices) != 1 or program.uses_run or not all(s.is_array for s in shapes):
         return None
-    return NativePlan(program, devices[0])
+    return NativePlan(program, devices[0], memories[0])
 
 
 def _fill(result: PlanResult, shape: Shape, dims: Any, source: int) -> None:

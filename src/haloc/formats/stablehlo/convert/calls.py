@@ -105,6 +105,9 @@ _API_VERSIONS = {
 
 
 def _api_version(op: MlirOp) -> str:
+    # Only typed calls take a dictionary, which JAX writes so for readers of older StableHLO.
+    if isinstance(op.attributes.get("mhlo.backend_config"), dict):
+        return _API_VERSIONS[4]
     value = op.attributes.get("api_version")
     if value is None:
         return _API_VERSIONS[1]

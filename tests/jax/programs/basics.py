@@ -1,7 +1,4 @@
-"""JAX programs as people write them, by name: each gives a pytree of arrays.
-
-They run in a process of their own per platform (`run.py`), so this module imports JAX freely.
-"""
+"""numpy, control flow, transformations, libraries, several devices."""
 
 from __future__ import annotations
 
@@ -14,18 +11,7 @@ from jax import export, lax, random
 from jax.experimental.ode import odeint
 from jax.scipy import special, stats
 
-PROGRAMS = {}
-"""Name -> function of nothing."""
-
-
-def program(function):
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def normal(*dims, seed=0, dtype=jnp.float32):
-    return random.normal(random.key(seed), dims, dtype)
-
+from tests.jax.programs.table import normal, program
 
 # --- numpy ---------------------------------------------------------------------------------------
 
@@ -107,7 +93,7 @@ def cumulative():
 
 @program
 def dtypes():
-    x = jnp.linspace(-3, 3, 13)
+    x = jnp.arange(-6.0, 7.0) * 0.5
     kinds = [jnp.float16, jnp.bfloat16, jnp.int8, jnp.uint8, jnp.complex64, jnp.bool_]
     return [x.astype(k) for k in kinds] + [x.astype(jnp.int32).astype(jnp.float8_e4m3fn)]
 
@@ -340,19 +326,6 @@ def transfers():
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
     strided = np.arange(40, dtype=np.int16)[::-3]
     return [jnp.asarray(host), jax.device_put(host.T), jax.device_put(strided), jnp.array(2.5)]
-
-
-@program
-def callbacks():
-    def host(x):
-        return np.sin(x).astype(np.float32)
-
-    shape = jax.ShapeDtypeStruct((4,), jnp.float32)
-    pure = jax.jit(lambda x: jax.pure_callback(host, shape, x) * 2)(jnp.arange(4.0))
-    seen = []
-    jax.jit(lambda x: jax.debug.callback(lambda v: seen.append(float(v)), x.sum()))(jnp.ones(3))
-    jax.effects_barrier()
-    return [pure, jnp.array(seen)]
 
 
 @program
