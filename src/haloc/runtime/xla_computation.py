@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from haloc.formats.dot import to_dot
-from haloc.formats.hlo_proto import parse_hlo_module_proto
+from haloc.formats.hlo_proto import parse_hlo_module_proto, serialize_hlo_module
 from haloc.ir.module import HloModule
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.hlo_print_options import HloPrintOptions
@@ -25,6 +25,17 @@ class XlaComputation:
             given = type(serialized_hlo_module_proto).__name__
             raise TypeError(f"XlaComputation takes the bytes of an HloModuleProto, not {given}")
         self._bytes = serialized_hlo_module_proto
+
+    @classmethod
+    def of_module(cls, module: HloModule) -> XlaComputation:
+        """The computation of a module, which is not changed from now on."""
+        computation = cls.__new__(cls)
+        computation._module = module
+        return computation
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        return serialize_hlo_module(self._module)
 
     @cached_property
     def _module(self) -> HloModule:

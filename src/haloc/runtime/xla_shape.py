@@ -36,6 +36,13 @@ def dtype_to_etype(dtype: Any) -> PrimitiveType:
     return primitive_type(dtype_from_numpy(dtype))
 
 
+XLA_ELEMENT_TYPE_TO_DTYPE = {primitive_type(d): d.numpy for d in ALL_DTYPES if d.numpy} | {
+    PrimitiveType.TUPLE: np.dtype(object),
+    PrimitiveType.TOKEN: np.dtype(object),
+}
+DTYPE_TO_XLA_ELEMENT_TYPE = {str(d): t for t, d in XLA_ELEMENT_TYPE_TO_DTYPE.items()}
+
+
 class XlaLayout:
     """`Layout((1, 0))`: minor_to_major, fastest-varying dimension first.
 
@@ -237,6 +244,15 @@ class XlaShape:
 
     def __hash__(self) -> int:
         return hash(self.ir)
+
+
+def shape_from_pyval(pyval: Any, layout: Sequence[int] | None = None) -> XlaShape:
+    """The shape of an array, or of a tuple of them, nested. layout: minor_to_major, of an array."""
+    if not isinstance(pyval, tuple):
+        return XlaShape.array_shape(pyval.dtype, np.shape(pyval), layout)
+    if layout is not None:
+        raise UnimplementedError("shape_from_pyval: a tuple has no layout")
+    return XlaShape.tuple_shape([shape_from_pyval(member) for member in pyval])
 
 
 class XlaProgramShape:

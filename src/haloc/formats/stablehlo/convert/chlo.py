@@ -104,19 +104,7 @@ def _next_after(scope: Scope, op: MlirOp) -> HloInstruction:
     integers: dict[int, DType] = {8: S8, 16: S16, 32: S32, 64: S64}
     if bits not in integers or not x.dtype.is_float:
         reading.unimplemented(op, f"of {x.dtype.name}")
-    signed = integers[bits]
-    pattern, other = x.bitcast(signed), y.bitcast(signed)
-    top = -(1 << bits - 1)
-    size, other_size = pattern & ~top, other & ~top
-    # Towards zero when y is smaller in size or has the other sign.
-    inwards = (size > other_size) | (pattern & top).differs(other & top)
-    moved = pattern + inwards.select(pattern.like(-1), 1)
-    from_zero = (other & top) | 1
-    result = other_size.equals(0).select(other, from_zero)
-    result = size.equals(0).select(result, moved)
-    result = x.equals(y).select(other, result)
-    nan = x.differs(x) | y.differs(y)
-    return nan.select((x + y), result.bitcast(x.dtype)).instruction
+    return special.next_after(x, y, integers[bits]).instruction
 
 
 @converts("chlo.constant_like")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from haloc.formats.stablehlo.convert.context import Scope
 from haloc.ir.dtype import PRED, DType
 from haloc.ir.module import HloInstruction
 from haloc.ir.shape import Shape
+
+
+class Scope(Protocol):
+    """Where instructions of a formula are added."""
+
+    def add(
+        self, opcode: str, shape: Shape, operands: Iterable[HloInstruction] = (), /, **attrs: Any
+    ) -> HloInstruction: ...
+
+    def constant(self, array: object, dtype: DType | None = None, /) -> HloInstruction: ...
 
 
 class Expression:

@@ -7,6 +7,8 @@ from math import comb, factorial, log, pi, sqrt
 
 from haloc.formats.stablehlo.convert.coefficients import (
     ERFCX,
+    I0E_FAR,
+    I0E_NEAR,
     I1E_FAR,
     I1E_NEAR,
     INV_CENTRE,
@@ -16,6 +18,7 @@ from haloc.formats.stablehlo.convert.coefficients import (
     LANCZOS_G,
 )
 from haloc.formats.stablehlo.convert.expression import Expression, chebyshev
+from haloc.ir.dtype import DType
 
 INF = float("inf")
 NAN = float("nan")
@@ -95,6 +98,14 @@ def digamma(x: Expression) -> Expression:
     return pole.select(NAN, reflects.select(reflected, value))
 
 
+def bessel_i0e(x: Expression) -> Expression:
+    """exp(-|x|) I0(x)."""
+    a = x.unary("abs")
+    near = chebyshev(a / 4.0 - 1.0, I0E_NEAR)
+    far = chebyshev(16.0 / a - 1.0, I0E_FAR) / a.unary("sqrt")
+    return (a <= 8.0).select(near, far)
+
+
 def bessel_i1e(x: Expression) -> Expression:
     """exp(-|x|) I1(x)."""
     a = x.unary("abs")
@@ -124,12 +135,15 @@ def zeta(x: Expression, q: Expression) -> Expression:
         a = a + 1.0
         total = total + a.binary("power", -x)
     last = a.binary("power", -x)
+    sum_of_ten = total + last
     total = total + last * a / (x - 1.0) - 0.5 * last
     factor, power, square = x, last / a, a * a
     for k, coefficient in enumerate(_EULER_MACLAURIN):
         total = total + coefficient * factor * power
         factor = factor * (x + (2.0 * k + 1.0)) * (x + (2.0 * k + 2.0))
         power = power / square
+    # The correction of what overflows may hold 0 times infinity.
+    total = sum_of_ten.equals(INF).select(INF, total)
     whole_q = q.equals(q.unary("floor"))
     whole_x = x.equals(x.unary("floor"))
     even_x = x.binary("remainder", 2.0).equals(0.0)
@@ -146,3 +160,19 @@ def polygamma(n: Expression, x: Expression) -> Expression:
     value = n.equals(0.0).select(digamma(x), value)
     good = n.equals(n.unary("floor")) & (n >= 0.0)
     return good.select(value, NAN)
+
+
+def next_after(x: Expression, y: Expression, signed: DType) -> Expression:
+    """The neighbour of x in the direction of y, by its bit pattern; signed: integers as wide."""
+    pattern, other = x.bitcast(signed), y.bitcast(signed)
+    top = -(1 << signed.bits - 1)
+    size, other_size = pattern & ~top, other & ~top
+    # Towards zero when y is smaller in size or has the other sign.
+    inwards = (size > other_size) | (pattern & top).differs(other & top)
+    moved = pattern + inwards.select(pattern.like(-1), 1)
+    from_zero = (other & top) | 1
+    result = other_size.equals(0).select(other, from_zero)
+    result = size.equals(0).select(result, moved)
+    result = x.equals(y).select(other, result)
+    nan = x.differs(x) | y.differs(y)
+    return nan.select((x + y), result.bitcast(x.dtype))

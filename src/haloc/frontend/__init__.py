@@ -1,0 +1,1 @@
+"""Programs from Python: the builder that XLA's Python API had, and tracing of functions."""
