@@ -18,6 +18,7 @@ from haloc.distributed.coordination import (
 )
 from haloc.errors import HloError as XlaRuntimeError
 from haloc.errors import UnimplementedError
+from haloc.ffi.by_platform import xla_platform_names
 from haloc.ffi.partitioners import (
     encode_inspect_sharding_callback,
     register_custom_call_as_batch_partitionable,
@@ -30,6 +31,7 @@ from haloc.ffi.registration import (
     register_custom_call_target,
     register_custom_type,
     register_custom_type_id,
+    register_custom_type_id_handler,
     unregister_custom_call_target,
 )
 from haloc.flags import Flags
@@ -276,6 +278,7 @@ __all__ = [
     "register_custom_call_target",
     "register_custom_type",
     "register_custom_type_id",
+    "register_custom_type_id_handler",
     "reorder_shards",
     "set_execution_stream_id",
     "set_tracebacks_enabled",
@@ -283,6 +286,7 @@ __all__ = [
     "tracebacks_enabled",
     "unregister_custom_call_target",
     "window_padding_type_to_pad_values",
+    "xla_platform_names",
 ]
 
 

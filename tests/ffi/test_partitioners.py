@@ -60,8 +60,19 @@ def test_a_type_is_given_an_id() -> None:
     taken = ctypes.c_int64(cells[1].value)
     with pytest.raises(InvalidArgumentError, match="test_type_0"):
         xla_client.register_custom_type_id("test_type_0", ctypes.addressof(taken))
-    with pytest.raises(UnimplementedError, match="platform='gpu'"):
-        xla_client.register_custom_type_id("test_type", 0, "gpu")
+
+
+def test_types_of_another_platform_wait_for_its_handler() -> None:
+    seen: list[tuple[str, object]] = []
+
+    def handler(name: str, type_id: object) -> None:
+        seen.append((name, type_id))
+
+    xla_client.register_custom_type_id("first", 1, "test_platform")
+    xla_client.register_custom_type_id_handler("test_platform", handler)
+    xla_client.register_custom_type_id_handler("test_platform", nothing)  # the first stays
+    xla_client.register_custom_type_id("second", 2, "test_platform")
+    assert seen == [("first", 1), ("second", 2)]
 
 
 def test_traits() -> None:

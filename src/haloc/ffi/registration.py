@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Mapping
 from enum import IntFlag
 from typing import Any, TypeAlias, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import haloc.ffi.host  # noqa: F401  (registers the host callbacks)
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.ffi import c_api, call_site, targets, types
+from haloc.ffi.by_platform import Registrations, xla_platform
 from haloc.ffi.handlers import handler
 from haloc.ffi.python_targets import python_target
 from haloc.ffi.targets import pointer_in
@@ -20,9 +20,6 @@ Handler: TypeAlias = Callable[[str, Any, str, int, Any], None]
 """(name, function, platform, api_version, traits)"""
 
 _F = TypeVar("_F")
-
-_PLATFORMS = {"cpu": "Host", "gpu": "CUDA"}
-"""XLA's names."""
 
 
 class CustomCallTargetTraits(IntFlag):
@@ -48,13 +45,8 @@ def register_custom_call_target(
     Raises InvalidArgumentError for other functions and for a name that has another function,
     UnimplementedError for another api_version and for FFI versions that haloc does not speak.
     """
-    where = _PLATFORMS.get(platform, platform)
-    with _lock:
-        given_handler = _handlers.get(where)
-        if given_handler is None:
-            _waiting.setdefault(where, []).append((name, fn, api_version, traits))
-    if given_handler is not None:
-        given_handler(name, fn, where, api_version, traits)
+    where = xla_platform(platform)
+    _targets.register(where, name, fn, where, api_version, traits)
 
 
 def _register_for_cpu(name: str, fn: Any, platform: str, api_version: int, traits: Any) -> None:
@@ -69,28 +61,19 @@ def _register_for_cpu(name: str, fn: Any, platform: str, api_version: int, trait
         )
 
 
-_lock = threading.Lock()
-_handlers: dict[str, Handler] = {"Host": _register_for_cpu}
-_waiting: dict[str, list[tuple[str, Any, int, Any]]] = {}
+_targets = Registrations(_register_for_cpu)
 
 
 def register_custom_call_handler(platform: str, handler: Handler) -> None:
     """Let `handler(name, fn, platform, api_version, traits)` register the targets of a platform,
     beginning with those that were registered already. The first handler stays; "cpu" has one."""
-    where = _PLATFORMS.get(platform, platform)
-    with _lock:
-        if where in _handlers:
-            return
-        _handlers[where] = handler
-        waiting = _waiting.pop(where, [])
-    for name, fn, api_version, traits in waiting:
-        handler(name, fn, where, api_version, traits)
+    _targets.set_handler(xla_platform(platform), handler)
 
 
 def custom_call_targets(platform: str) -> dict[str, Any]:
     """What custom-calls may name on a platform: what was registered, and the NumPy meanings of
     haloc's own targets. {} for a platform that haloc has no targets for."""
-    if _PLATFORMS.get(platform, platform) != "Host":
+    if xla_platform(platform) != "Host":
         return {}
     return {**CUSTOM_CALLS, **targets.registered()}
 
@@ -107,10 +90,13 @@ def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") ->
 
     type_id: a PyCapsule of an `XLA_FFI_TypeId` (or its address), which is given an id if it has
     none; or a dict of that, "type_id", and of an `XLA_FFI_TypeInfo`, "type_info", which says how
-    objects are destroyed. Raises InvalidArgumentError for a name or id that is taken.
+    objects are destroyed. Raises InvalidArgumentError for a name or id that is taken. For another
+    platform than "cpu" the call waits for `register_custom_type_id_handler`.
     """
-    if _PLATFORMS.get(platform, platform) != "Host":
-        raise UnimplementedError(f"register_custom_type(platform={platform!r})")
+    _types.register(xla_platform(platform), type_name, type_id)
+
+
+def _register_type_for_cpu(type_name: str, type_id: Any) -> None:
     what = f"the FFI type {type_name!r}"
     parts = type_id if isinstance(type_id, Mapping) else {"type_id": type_id}
     if not {"type_id"} <= parts.keys() <= {"type_id", "type_info"}:
@@ -124,8 +110,16 @@ def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") ->
     cell.type_id = types.register(type_name, cell.type_id, deleter)
 
 
+_types = Registrations(_register_type_for_cpu)
+
 register_custom_type_id = register_custom_type
 """jaxlib 0.7's name."""
+
+
+def register_custom_type_id_handler(platform: str, handler: Callable[[str, Any], Any]) -> None:
+    """Let `handler(type_name, type_id)` register the types of a platform, beginning with those that
+    were registered already. The first handler stays; "cpu" has one."""
+    _types.set_handler(xla_platform(platform), handler)
 
 
 def custom_call(
