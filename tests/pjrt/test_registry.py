@@ -82,9 +82,11 @@ def test_names_that_are_not_loaded(ask):
 
 def test_capsules():
     bad = "c_api argument to load_pjrt_plugin is not a pjrt_c_api capsule."
-    for wrong in (None, 3, other_capsule()):
+    for wrong in (None, other_capsule()):
         with pytest.raises(ValueError, match=bad):
             xla_client.load_pjrt_plugin_with_c_api("x", wrong)
+    with pytest.raises(TypeError, match="c_api is a int, not a PyCapsule"):
+        xla_client.load_pjrt_plugin_with_c_api("x", 3)
     with pytest.raises(TypeError, match="NoneType, not a PyCapsule"):
         xla_client.make_c_api_device_topology(None)
     with pytest.raises(ValueError, match="Argument to get_c_api_topology was not a pjrt_c_api"):

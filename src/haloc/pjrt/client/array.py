@@ -37,7 +37,8 @@ class CApiArray(ArrayProtocols):
         self.element_type: DType = dtype_of_buffer_type(self._ask("ElementType").type)
         args = self._ask("Dimensions")
         self.shape = int64s_at(args.dims, args.num_dims)
-        self.dtype = np.dtype(self.element_type.numpy)  # type: ignore[arg-type]
+        # A token has no elements, and no dtype that NumPy knows.
+        self.dtype = np.dtype(self.element_type.numpy or np.void)
         client.arrays.add(self)
 
     def _ask(self, function: str, **fields: Any) -> Any:
@@ -130,6 +131,8 @@ class CApiArray(ArrayProtocols):
     def _value(self) -> np.ndarray:
         """The elements in a read-only array of NumPy."""
         self._check_alive("ToLiteral")
+        if self.element_type.numpy is None:
+            raise InvalidArgumentError(f"a {self.element_type.name} has no elements to read")
         if self._host is None:
             self._host = self._fetched()
         return self._host

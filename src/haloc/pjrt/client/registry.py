@@ -15,6 +15,7 @@ from haloc.errors import (
     UnimplementedError,
 )
 from haloc.pjrt.abi.capsule import address_in, capsule_at
+from haloc.pjrt.abi.named_values import named_values
 from haloc.pjrt.client.client import CApiClient
 from haloc.pjrt.client.plugin import Plugin
 from haloc.pjrt.client.topology import CApiTopology
@@ -47,9 +48,14 @@ def load_pjrt_plugin_dynamically(plugin_name: str, library_path: str | os.PathLi
 
 
 def load_pjrt_plugin_with_c_api(plugin_name: str, c_api: Any) -> None:
-    """Register a plugin by the PyCapsule `pjrt_c_api` of its table. ValueError for anything else,
-    HloError (ALREADY_EXISTS) for a name that is taken."""
+    """Register a plugin by the PyCapsule `pjrt_c_api` of its table.
+
+    ValueError for None and other capsules, TypeError for what is no capsule, HloError
+    (ALREADY_EXISTS) for a name that is taken.
+    """
     _check_name(plugin_name)
+    if c_api is not None:
+        _check_capsule(c_api)
     address = address_in(c_api)
     if not address:
         raise ValueError("c_api argument to load_pjrt_plugin is not a pjrt_c_api capsule.")
@@ -94,6 +100,7 @@ def make_c_api_client(
         raise UnimplementedError("make_c_api_client(transfer_server_factory=...)")
     if force_dcn_cross_host_transfers:
         raise UnimplementedError("make_c_api_client(force_dcn_cross_host_transfers=True)")
+    named_values(options or {})  # A wrong type is found before anything is started.
     plugin = _plugin(plugin_name)
     if not plugin.is_initialized:
         plugin.initialize()
@@ -106,8 +113,7 @@ def make_c_api_device_topology(c_api: Any, topology_name: str = "", **options: A
     c_api: the PyCapsule that `load_pjrt_plugin_dynamically` gives. TypeError for what is no
     capsule, ValueError for another one, the plugin's error for a topology it does not know.
     """
-    if type(c_api).__name__ != "PyCapsule":
-        raise TypeError(f"c_api is a {type(c_api).__name__}, not a PyCapsule")
+    _check_capsule(c_api)
     address = address_in(c_api)
     if not address:
         raise ValueError("Argument to get_c_api_topology was not a pjrt_c_api capsule.")
@@ -155,6 +161,11 @@ def _plugin(name: str) -> Plugin:
     if plugin is None:
         raise FailedPreconditionError("PJRT_Api is not initialized.")
     return plugin
+
+
+def _check_capsule(c_api: Any) -> None:
+    if type(c_api).__name__ != "PyCapsule":
+        raise TypeError(f"c_api is a {type(c_api).__name__}, not a PyCapsule")
 
 
 def _check_name(name: str) -> None:
