@@ -103,7 +103,8 @@ class Builder:
 
     def _key(self, unit: Unit) -> str:
         digest = hashlib.sha256(self._kind.encode())
-        for part in (*unit.declares.values(), *unit.constants.values(), unit.text):
+        about = (unit.declares, unit.constants, unit.inlined)
+        for part in (*(text for texts in about for text in texts.values()), unit.text):
             digest.update(part.encode() + b"\0")
         return digest.hexdigest()
 
@@ -112,9 +113,10 @@ def _module(units: tuple[Unit, ...]) -> str:
     """One module of several units."""
     defined = {name for unit in units for name in unit.functions}
     constants = {n: text for unit in units for n, text in unit.constants.items()}
+    inlined = {n: text for unit in units for n, text in unit.inlined.items()}
     declares = {n: line for unit in units for n, line in unit.declares.items() if n not in defined}
     texts = [unit.text for unit in units]
-    return "\n".join([*declares.values(), *constants.values(), *texts])
+    return "\n".join([*declares.values(), *constants.values(), *inlined.values(), *texts])
 
 
 def _own(unit: Unit, atoms: dict[str, Atom]) -> Iterable[Atom]:

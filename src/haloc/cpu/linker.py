@@ -25,12 +25,13 @@ _REFERENCE = re.compile(r"@([\w.$]+)")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Functions that are compiled together. functions: their names. constants: definitions of the
-    constants they refer to, by name. declares: lines for what is defined elsewhere. data: what of
-    that is bytes."""
+    """Functions that are compiled together. functions: their names. inlined: definitions that are
+    inlined into them, by name. constants: definitions of the constants they refer to, by name.
+    declares: lines for what is defined elsewhere. data: what of that is bytes."""
 
     functions: tuple[str, ...]
     text: str
+    inlined: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     declares: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, bytes] = field(default_factory=dict)
@@ -131,9 +132,9 @@ class Linker:
         functions = tuple(n for n in names if n not in self._constants and n not in self._inlined)
         if functions:
             text = "".join(self.texts[n] for n in functions)
-            self._on_unit(self._unit(functions, self._inlined_into(text) + text))
+            self._on_unit(self._unit(functions, text, self._inlined_into(text)))
 
-    def _inlined_into(self, text: str) -> str:
+    def _inlined_into(self, text: str) -> dict[str, str]:
         """The definitions that are inlined into `text`, and into them."""
         found: dict[str, str] = {}
         waiting = [text]
@@ -142,18 +143,18 @@ class Linker:
                 if name in self._inlined and name not in found:
                     found[name] = self._inlined[name]
                     waiting.append(found[name])
-        return "".join(found.values())
+        return found
 
-    def _unit(self, functions: tuple[str, ...], text: str) -> Unit:
-        referred = dict.fromkeys(_REFERENCE.findall(text))
+    def _unit(self, functions: tuple[str, ...], text: str, inlined: dict[str, str]) -> Unit:
+        referred = dict.fromkeys(_REFERENCE.findall("".join([*inlined.values(), text])))
         constants = {n: self._constants[n] for n in referred if n in self._constants}
         declares = {
             n: self.declares[f"@{n}"]
             for n in referred
-            if n not in functions and f"@{n}" in self.declares
+            if n not in functions and n not in inlined and f"@{n}" in self.declares
         }
         data = {n: self._data[n] for n in referred if n in self._data}
-        return Unit(functions, text, constants, declares, data)
+        return Unit(functions, text, inlined, constants, declares, data)
 
     def thunk(self, symbol: str, pointers: int) -> str:
         """A function (context, begin, end) that calls `symbol` with pointers from an array."""
@@ -173,8 +174,7 @@ class Linker:
 
     def program_unit(self, name: str, sequence: str) -> Unit:
         """The program's own function, with the kernels that are inlined into it."""
-        text = "".join([*self._inlined.values(), _exported(sequence)])
-        return self._unit((name, *self._inlined), text)
+        return self._unit((name,), _exported(sequence), self._inlined)
 
     def text(self, sequence: str) -> str:
         """Everything, for reading."""
