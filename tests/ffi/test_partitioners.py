@@ -68,10 +68,10 @@ def test_types_of_another_platform_wait_for_its_handler() -> None:
     def handler(name: str, type_id: object) -> None:
         seen.append((name, type_id))
 
-    xla_client.register_custom_type_id("first", 1, "test_platform")
-    xla_client.register_custom_type_id_handler("test_platform", handler)
-    xla_client.register_custom_type_id_handler("test_platform", nothing)  # the first stays
-    xla_client.register_custom_type_id("second", 2, "test_platform")
+    xla_client.register_custom_type_id("first", 1, "test_types")
+    xla_client.register_custom_type_id_handler("test_types", handler)
+    xla_client.register_custom_type_id_handler("test_types", nothing)  # the first stays
+    xla_client.register_custom_type_id("second", 2, "test_types")
     assert seen == [("first", 1), ("second", 2)]
 
 
@@ -79,16 +79,3 @@ def test_traits() -> None:
     traits = xla_client.CustomCallTargetTraits
     assert (traits.DEFAULT, traits.COMMAND_BUFFER_COMPATIBLE) == (0, 1)
     assert traits(1) is traits.COMMAND_BUFFER_COMPATIBLE
-
-
-def test_a_handler_of_another_platform_gets_what_waits() -> None:
-    seen: list[object] = []
-
-    def handler(name: str, fn: object, platform: str, api_version: int, traits: object) -> None:
-        seen.append((name, platform, api_version, int(traits)))
-
-    xla_client.register_custom_call_target("first", nothing, "test_platform", 1, traits=1)
-    xla_client.register_custom_call_handler("test_platform", handler)
-    xla_client.register_custom_call_target("second", nothing, "test_platform")
-    assert seen == [("first", "test_platform", 1, 1), ("second", "test_platform", 0, 0)]
-    assert xla_client.custom_call_targets("test_platform") == {}
