@@ -86,6 +86,33 @@ def test_threads_that_ask_together_get_one_answer(plugin):
     assert done.stdout.split() == ["1", "4"], done.stderr
 
 
+def test_arrays_may_outlive_everything(plugin):
+    code = (
+        "import sys, numpy as np; sys.path[:0] = ['src']\n"
+        "from haloc import xla_client as xc\n"
+        f"xc.load_pjrt_plugin_dynamically('own', {plugin!r})\n"
+        "client = xc.make_c_api_client('own')\n"
+        "arrays = [client.buffer_from_pyval(np.zeros(9)) for _ in range(9)]\n"
+        "cycle = [client, arrays]; cycle.append(cycle); print('end')"
+    )
+    done = run(sys.executable, "-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+@pytest.mark.nightly  # JAX takes seconds to start
+def test_jax_takes_the_file_alone(plugin):
+    pytest.importorskip("jax")
+    code = (
+        "from jax._src import xla_bridge\n"
+        f"path, options = {plugin!r}, {{'num_devices': 2}}\n"
+        "xla_bridge.register_plugin('haloc', library_path=path, options=options)\n"
+        "import jax, jax.numpy as jnp\n"
+        "print(len(jax.devices('haloc')), jax.vmap(jax.grad(lambda x: x**3))(jnp.arange(3.0)))"
+    )
+    done = run(sys.executable, "-c", code, JAX_PLATFORMS="haloc,cpu")
+    assert (done.returncode, done.stdout) == (0, "2 [ 0.  3. 12.]\n"), done.stderr
+
+
 # --- Hosts in C -----------------------------------------------------------------------------------
 
 
