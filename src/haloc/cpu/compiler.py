@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import haloc.cpu.collective.emit
+import haloc.cpu.collective.transfer
 import haloc.cpu.control
 import haloc.cpu.kernels  # noqa: F401  (registers the kernel emitters)
 from haloc.codegen.target import Target, host_target

@@ -250,7 +250,7 @@ class Sequencer:
         buffers = [s for o in instruction.operands for s in frame.values[o]]
         for operand, result in zip(kernel.updates, results, strict=False):
             self.copy(buffers[operand], result)
-        self._run(kernel, [*buffers, *results])
+        self.run_kernel(kernel, [*buffers, *results])
         return results
 
     def _emit(self, instruction: HloInstruction) -> Kernel:
@@ -266,7 +266,7 @@ class Sequencer:
             return emit_loop_kernel(instruction, self.target)
         raise UnimplementedError(f"{instruction.opcode} on the cpu backend")
 
-    def _run(self, kernel: Kernel, buffers: Leaves) -> None:
+    def run_kernel(self, kernel: Kernel, buffers: Leaves) -> None:
         """Calls of a kernel's phases, on this thread or through the pool."""
         self.kernels += 1
         names = self.linker.add(kernel, inline=self.loop_depth > 0)

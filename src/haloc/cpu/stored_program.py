@@ -92,5 +92,7 @@ _shape = lru_cache(maxsize=1024)(parse_shape)
 
 
 def _site(described: Mapping[str, Any]) -> Site:
-    groups = tuple(tuple(group) for group in described["groups"])
-    return Site(described["name"], groups, tuple(described["offsets"]), described["fault"])
+    given = dict(described)
+    given["groups"] = tuple(map(tuple, described["groups"]))
+    given |= {name: tuple(described[name]) for name in ("offsets", "sources")}
+    return Site(**given)

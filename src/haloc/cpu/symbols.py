@@ -17,6 +17,7 @@ from haloc.errors import FailedPreconditionError
 PROVIDERS: dict[str, tuple[str, str]] = {
     "haloc_parallel_for": ("haloc.cpu.pool", "address_of"),
     "haloc_meet": ("haloc.cpu.pool", "address_of"),
+    "haloc_mail_": ("haloc.cpu.pool", "address_of"),
     "haloc_gang_run": ("haloc.cpu.pool", "address_of"),
     "haloc_rng_state": ("haloc.cpu.rng_state", "address_of"),
     "haloc_lapack_": ("haloc.cpu.linalg.lapack", "address_of"),

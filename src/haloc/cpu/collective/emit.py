@@ -10,10 +10,11 @@ from haloc.cpu.collective.move import (
     collective_broadcast,
     collective_permute,
 )
+from haloc.cpu.collective.place import note_failure, participant
 from haloc.cpu.collective.ragged import ragged_all_to_all
 from haloc.cpu.collective.share import ShareEmitter, ShareText
-from haloc.cpu.run_context import RunContext
 from haloc.cpu.sequencer import STRUCTURES, Frame, Leaves, Sequencer
+from haloc.cpu.writer import Function
 from haloc.ir.module import HloInstruction
 from haloc.ops.participants import Group, participant_groups
 
@@ -70,46 +71,32 @@ def _table(groups: tuple[Group, ...], offsets: tuple[int, ...]) -> str:
     """By participant: offset of the meeting, place in the group, and members."""
     entries = {}
     for group, offset in zip(groups, offsets, strict=True):
-        for rank, participant in enumerate(group):
-            entries[participant] = f"{_ENTRY} {{ i64 {offset}, i64 {rank}, i64 {len(group)} }}"
+        for rank, member in enumerate(group):
+            entries[member] = f"{_ENTRY} {{ i64 {offset}, i64 {rank}, i64 {len(group)} }}"
     listed = ", ".join(entries[p] for p in sorted(entries))
     return f"@{PREFIX}.table = internal constant [{len(entries)} x {_ENTRY}] [{listed}]\n"
 
 
-def _head(buffer_count: int) -> list[str]:
-    """The phase's function up to where %buffers holds its buffers' addresses."""
-    parameters = ", ".join(f"ptr %b{k}" for k in range(buffer_count))
-    lines = [
-        f"define i32 @{PREFIX}.meet({parameters}, ptr %scratch, ptr %run) nounwind {{",
-        "entry:",
-        f"  %buffers = alloca [{buffer_count} x ptr]",
-    ]
-    for k in range(buffer_count):
-        lines.append(f"  %place{k} = getelementptr ptr, ptr %buffers, i64 {k}")
-        lines.append(f"  store ptr %b{k}, ptr %place{k}")
-    return lines
+class _Meet(Function):
+    """The phase's function; `buffers` is the address of its buffers' addresses."""
 
+    def __init__(self, buffer_count: int):
+        parameters = "".join(f"ptr %b{k}, " for k in range(buffer_count))
+        super().__init__(f"{PREFIX}.meet", f"{parameters}ptr %scratch, ptr %run", "i32")
+        self.buffers = self.variable(f"[{buffer_count} x ptr]").ref
+        for k in range(buffer_count):
+            self.store("ptr", f"%b{k}", self.element(self.buffers, "ptr", k))
 
-def _tail(site: int) -> list[str]:
-    """Note where the failure was, if there is one."""
-    return [
-        "  %ok = icmp eq i32 %status, 0",
-        "  br i1 %ok, label %done, label %failed",
-        "failed:",
-        f"  %at = getelementptr i8, ptr %run, i64 {RunContext.failed_at.offset}",
-        f"  store i64 {site}, ptr %at",
-        "  br label %done",
-        "done:",
-        "  ret i32 %status",
-        "}",
-        "",
-    ]
+    def ended(self, status: str, site: int) -> str:
+        """Its text. Where the failure was is noted, if there is one."""
+        note_failure(self, status, site)
+        return self.text(f"i32 {status}")
 
 
 def _alone(share: ShareText, buffer_count: int, site: int) -> str:
     """Nobody to meet."""
-    call = f"  %status = call i32 @{share.symbol}(ptr %buffers, i64 0)"
-    return "\n".join([*_head(buffer_count), call, *_tail(site)])
+    f = _Meet(buffer_count)
+    return f.ended(f.op(f"call i32 @{share.symbol}(ptr {f.buffers}, i64 0)"), site)
 
 
 def _meeting(
@@ -119,25 +106,16 @@ def _meeting(
     is_small: bool,
     shares: dict[int, ShareText],
 ) -> str:
-    lines = _head(buffer_count)
-    for field in ("replica_id", "partition_id"):
-        offset = getattr(RunContext, field).offset
-        lines.append(f"  %{field}.p = getelementptr i8, ptr %run, i64 {offset}")
-        lines.append(f"  %{field}.i32 = load i32, ptr %{field}.p")
-        lines.append(f"  %{field} = zext i32 %{field}.i32 to i64")
-    lines.append(f"  %rows = mul i64 %replica_id, {num_partitions}")
-    lines.append("  %participant = add i64 %rows, %partition_id")
-    entry = f"getelementptr {_ENTRY}, ptr @{PREFIX}.table, i64 %participant"
-    for k, name in enumerate(("offset", "rank", "size")):
-        lines.append(f"  %{name}.p = {entry}, i32 {k}")
-        lines.append(f"  %{name} = load i64, ptr %{name}.p")
+    f = _Meet(buffer_count)
+    me = participant(f, num_partitions)
+    entry = f.element(f"@{PREFIX}.table", _ENTRY, me)
+    offset, rank, size = (f.load("i64", f.element(entry, "i64", k)) for k in range(3))
     share = "null"
-    for size, one in shares.items():
-        lines.append(f"  %is{size} = icmp eq i64 %size, {size}")
-        lines.append(f"  %share{size} = select i1 %is{size}, ptr @{one.symbol}, ptr {share}")
-        share = f"%share{size}"
-    lines.append(
-        "  %status = call i32 @haloc_meet(ptr %run, i64 %offset, i64 %participant, i64 %rank, "
-        f"i64 %size, ptr %buffers, i64 {buffer_count}, ptr {share}, i64 {int(is_small)})"
+    for members, one in shares.items():
+        is_it = f.op(f"icmp eq i64 {size}, {members}")
+        share = f.op(f"select i1 {is_it}, ptr @{one.symbol}, ptr {share}")
+    status = f.op(
+        f"call i32 @haloc_meet(ptr %run, i64 {offset}, i64 {me}, i64 {rank}, i64 {size}, "
+        f"ptr {f.buffers}, i64 {buffer_count}, ptr {share}, i64 {int(is_small)})"
     )
-    return "\n".join([*lines, *_tail(site)])
+    return f.ended(status, site)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from haloc.cpu.collective.call import ParticipantCall
-from haloc.cpu.collective.native import CALL_FIELDS, GANG_FIELDS, MEETING_FIELDS
+from haloc.cpu.collective.layout import CALL_FIELDS, GANG_FIELDS, MEETING_FIELDS
 from haloc.cpu.collective.site import Site
 from haloc.cpu.run_context import RunContext
 from haloc.cpu.symbols import resolve
@@ -71,14 +71,15 @@ def run_gang(
 ) -> None:
     """Run all participants at once, by flattened logical id; returns when all have ended.
 
-    Raises the first failure of any: DeadlineExceededError, naming the collective and who is
-    missing, when participants wait for others for more than timeout_s. After a failure, a
+    Raises the first failure of any: DeadlineExceededError, naming the collective or recv-done and
+    who is missing, when participants wait for others for more than timeout_s. After a failure, a
     participant that does not come to an end within a second is left behind: `keep`, which should
     hold all memory of the calls, is then kept until it does.
     """
     facts = program.facts
     is_short = not facts.sites and not facts.calls_host and facts.cost_ns < SEQUENTIAL_NS
-    if len(calls) == 1 or is_short:
+    has_mail = any(site.is_mail for site in facts.sites)
+    if is_short or (len(calls) == 1 and not has_mail):
         for call in calls:
             program.run(call.arguments, call.results, call.arena, call.run)
         return
@@ -144,13 +145,24 @@ def _failure(program: GangProgram, calls: Sequence[ParticipantCall], gang: Any) 
         return context.exception(status)
     site = program.facts.sites[context.failed_at]
     if status == STATUS_CODES.index("DEADLINE_EXCEEDED"):
-        return _missing(program, site, number, gang)
+        what = (
+            _not_sent(program, site, number) if site.is_mail else _away(program, site, number, gang)
+        )
+        return _late(site, what, gang)
     if status == STATUS_CODES.index("INVALID_ARGUMENT"):
         return InvalidArgumentError(f"{site.name}: {site.fault}")
     return context.exception(status)
 
 
-def _missing(program: GangProgram, site: Site, number: int, gang: Any) -> DeadlineExceededError:
+def _late(site: Site, what: str, gang: Any) -> DeadlineExceededError:
+    timeout_s = gang[GANG_FIELDS.index("timeout_ns")] / 1e9
+    return DeadlineExceededError(
+        f"{site.name}: waited {timeout_s:g} s for {what} "
+        "(xla_cpu_collective_call_terminate_timeout_seconds sets the time)"
+    )
+
+
+def _away(program: GangProgram, site: Site, number: int, gang: Any) -> str:
     """Who did not come to the meeting that `number` waited at."""
     at = next(k for k, g in enumerate(site.groups) if number in g)
     group, offset = site.groups[at], site.offsets[at]
@@ -158,14 +170,17 @@ def _missing(program: GangProgram, site: Site, number: int, gang: Any) -> Deadli
     arrived = gang[first : first + len(group)]
     here = [p for p, n in zip(group, arrived, strict=True) if n == max(arrived)]
     away = [p for p, n in zip(group, arrived, strict=True) if n < max(arrived)]
-    timeout_s = gang[GANG_FIELDS.index("timeout_ns")] / 1e9
+    return f"{_named(program, away)}, which did not come; {_named(program, here)} did"
 
-    def named(participants: list[int]) -> str:
-        many = program.facts.num_partitions
-        shown = ", ".join(f"{p} (replica {p // many}, partition {p % many})" for p in participants)
-        return f"participant{'s' if len(participants) > 1 else ''} {shown}"
 
-    return DeadlineExceededError(
-        f"{site.name}: waited {timeout_s:g} s for {named(away)}, which did not come; "
-        f"{named(here)} did (xla_cpu_collective_call_terminate_timeout_seconds sets the time)"
-    )
+def _not_sent(program: GangProgram, site: Site, number: int) -> str:
+    """What `number` waited for at a recv-done."""
+    source = site.sources[number] if site.sources else -1
+    sender = "a participant" if source < 0 else _named(program, [source])
+    return f"{sender}, which did not send to {_named(program, [number])}"
+
+
+def _named(program: GangProgram, participants: Sequence[int]) -> str:
+    many = program.facts.num_partitions
+    shown = ", ".join(f"{p} (replica {p // many}, partition {p % many})" for p in participants)
+    return f"participant{'s' if len(participants) > 1 else ''} {shown}"

@@ -8,8 +8,7 @@ import haloc.ffi.transfers  # noqa: F401  (says what to call)
 from haloc.codegen.kernel import Kernel, kernel_for
 from haloc.codegen.target import Target
 from haloc.cpu.custom_call.registered import registered_kernel
-from haloc.errors import UnimplementedError
-from haloc.ffi.sites import TRANSFERS, registered_target
+from haloc.ffi.sites import TRANSFERS
 from haloc.ir.module import HloInstruction
 
 WAIT_NS = 1e9
@@ -17,13 +16,8 @@ WAIT_NS = 1e9
 run on the thread that launches them."""
 
 
-@kernel_for(*TRANSFERS)
-def transfer_kernel(instruction: HloInstruction, target: Target) -> Kernel:
-    """The call; UnimplementedError for send and recv between participants."""
-    transfer = registered_target(instruction)
-    if transfer is None:
-        raise UnimplementedError(
-            f"{instruction.opcode} between participants on cpu; is_host_transfer=true only"
-        )
-    kernel = registered_kernel(instruction, transfer, target)
+@kernel_for("infeed", "outfeed")
+def host_transfer(instruction: HloInstruction, target: Target) -> Kernel:
+    """The call; also for send, recv and their dones when it is the host they speak to."""
+    kernel = registered_kernel(instruction, TRANSFERS[instruction.opcode], target)
     return replace(kernel, phases=tuple(replace(p, unit_cost_ns=WAIT_NS) for p in kernel.phases))

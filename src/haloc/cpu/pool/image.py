@@ -13,7 +13,7 @@ from haloc.cpu.pool.native import pool_text
 from haloc.errors import HloError
 from haloc.flags import Flags
 
-_DEFINE = re.compile(r"^define (?:internal )?([^\n]*?@([\w.]+)\([^\n{]*)\{$", re.M)
+_DEFINE = re.compile(r"^define (?:internal )?([^\n]*?@([\w.]+)\([^{]*)\{$", re.M)
 
 
 def stored_or_compiled(exports: Sequence[str]) -> Image:
