@@ -25,5 +25,5 @@ def test_conforms(tmp_path):
     checks = json.loads(report.read_text())["checks"]
     results = {c["id"]: c["result"] for c in checks}
     assert [name for name, result in results.items() if result == "fail"] == []
-    assert {name for name, result in results.items() if result == "unsupported"} == EXPECTED
+    assert {name for name, result in results.items() if result == "unsupported"} <= EXPECTED
     assert sum(result == "pass" for result in results.values()) >= 52
