@@ -10,7 +10,7 @@ import haloc
 
 pytestmark = pytest.mark.nightly
 
-EXPECTED = {"topology.create_by_name", "transfer.async_host_to_device"}
+EXPECTED = {"topology.create_by_name"}
 """What docs/pjrt.md says is not there."""
 
 
@@ -26,4 +26,4 @@ def test_conforms(tmp_path):
     results = {c["id"]: c["result"] for c in checks}
     assert [name for name, result in results.items() if result == "fail"] == []
     assert {name for name, result in results.items() if result == "unsupported"} <= EXPECTED
-    assert sum(result == "pass" for result in results.values()) >= 52
+    assert sum(result == "pass" for result in results.values()) >= 53

@@ -1,24 +1,23 @@
-"""LLVM text: buffers, their counted storage, events that are always ready, errors.
+"""LLVM text: buffers and their counted storage.
 
 A buffer owns a share of a storage:
 
     {i64 references, ptr data, i64 class_bytes, ptr on_free, ptr on_free_argument}
 
 class_bytes is what the heap gave, or 0 for memory of somebody else; then `on_free(argument)` is
-told when nobody refers to it any more. An error is {ptr vtable, i64 code, i64 message size,
-i64 class_bytes, message}.
+told when nobody refers to it any more.
 """
 
 from __future__ import annotations
 
 from haloc.pjrt.abi import ARGS
+from haloc.pjrt.native.events import HAPPENED
 from haloc.pjrt.native.getters import load, store
 from haloc.pjrt.native.handles import SLOTS, offset
 
 HEADER_BYTES = 8 * len(SLOTS["Buffer"])
 """Of a buffer; its dimensions (i64 each) follow."""
 MAX_RANK = 64
-ERROR_HEADER_BYTES = 32
 
 
 def at(function: str, field: str) -> int:
@@ -140,6 +139,8 @@ rest:""",
         _set("nbytes", "%nbytes"),
         _set("storage", "%storage", "ptr"),
         _set("class_bytes", "%class"),
+        f"  %event = getelementptr i8, ptr %buffer, i64 {slot('event')}",
+        "  store ptr @ready, ptr %event",
         "  ret ptr %buffer\n}\n",
         """
 ; Give the memory up; the handle stays. Returns whether it had not been given up before.
@@ -170,10 +171,29 @@ define ptr @Buffer_Destroy(ptr %args) {
   br i1 %none, label %done, label %some
 some:
   %was = call i1 @buffer_delete(ptr %buffer)""",
+        load("event", "ptr", "%buffer", slot("event")),
         load("class", "i64", "%buffer", slot("class_bytes")),
-        """  call void @heap_free(ptr %buffer, i64 %class)
+        """  call void @event_release(ptr %event)
+  call void @heap_free(ptr %buffer, i64 %class)
   br label %done
 done:
+  ret ptr null
+}
+
+; Let the buffer have its value when `event` happens; it takes over one reference.
+define void @buffer_await(ptr %buffer, ptr %event) {""",
+        f"  %event.at = getelementptr i8, ptr %buffer, i64 {slot('event')}",
+        """  store ptr %event, ptr %event.at
+  ret void
+}
+
+define ptr @Buffer_ReadyEvent(ptr %args) {
+  %buffer.at = getelementptr i8, ptr %args, i64 16
+  %buffer = load ptr, ptr %buffer.at""",
+        load("event", "ptr", "%buffer", slot("event")),
+        """  call void @event_retain(ptr %event)
+  %to = getelementptr i8, ptr %args, i64 24
+  store ptr %event, ptr %to
   ret ptr null
 }
 
@@ -230,112 +250,15 @@ LAYOUT = "\n".join(
     ]
 )
 
-EVENTS = """
-; Everything is finished when the call that starts it returns, so one event serves all.
-@ready = global i64 1
+BUFFERS = "\n".join([STORAGE, BUFFER, LAYOUT])
 
-define ptr @ready_event() {
-  ret ptr @ready
-}
 
-define ptr @Event_Destroy(ptr %args) {
-  ret ptr null
-}
-
-define ptr @Event_Error(ptr %args) {
-  ret ptr null
-}
-
-define ptr @Event_Await(ptr %args) {
-  ret ptr null
-}
-
-define ptr @Event_IsReady(ptr %args) {
-  %ready.at = getelementptr i8, ptr %args, i64 24
-  store i8 1, ptr %ready.at
-  ret ptr null
-}
-
-define ptr @Event_OnReady(ptr %args) {
-  %callback.at = getelementptr i8, ptr %args, i64 24
-  %callback = load ptr, ptr %callback.at
-  %argument.at = getelementptr i8, ptr %args, i64 32
-  %argument = load ptr, ptr %argument.at
-  call void %callback(ptr null, ptr %argument)
-  ret ptr null
-}
-
-define ptr @Buffer_ReadyEvent(ptr %args) {
-  %event.at = getelementptr i8, ptr %args, i64 24
-  store ptr @ready, ptr %event.at
-  ret ptr null
-}
-"""
-
-ERRORS = f"""
-@error_functions = constant {{i64, i64, ptr, ptr, ptr, ptr, ptr}} {{ i64 56, i64 8, ptr null, \
-ptr @Error_Destroy, ptr @Error_Message, ptr @Error_GetCode, ptr @Error_ForEachPayload }}
-
-define ptr @error_create(i64 %code, ptr %message, i64 %size) {{
-  %wanted = add i64 %size, {ERROR_HEADER_BYTES + 1}
-  %class = call i64 @heap_class(i64 %wanted)
-  %error = call ptr @heap_allocate(i64 %class)
-  store ptr @error_functions, ptr %error
-  %code.at = getelementptr i64, ptr %error, i64 1
-  store i64 %code, ptr %code.at
-  %size.at = getelementptr i64, ptr %error, i64 2
-  store i64 %size, ptr %size.at
-  %class.at = getelementptr i64, ptr %error, i64 3
-  store i64 %class, ptr %class.at
-  %text = getelementptr i8, ptr %error, i64 {ERROR_HEADER_BYTES}
-  call void @llvm.memcpy.p0.p0.i64(ptr %text, ptr %message, i64 %size, i1 false)
-  %end = getelementptr i8, ptr %text, i64 %size
-  store i8 0, ptr %end
-  ret ptr %error
-}}
-
-define ptr @Error_Destroy(ptr %args) {{
-  %error.at = getelementptr i8, ptr %args, i64 16
-  %error = load ptr, ptr %error.at
-  %none = icmp eq ptr %error, null
-  br i1 %none, label %done, label %some
-some:
-  %class.at = getelementptr i64, ptr %error, i64 3
-  %class = load i64, ptr %class.at
-  call void @heap_free(ptr %error, i64 %class)
-  br label %done
-done:
-  ret ptr null
-}}
-
-define ptr @Error_Message(ptr %args) {{
-  %error.at = getelementptr i8, ptr %args, i64 16
-  %error = load ptr, ptr %error.at
-  %text = getelementptr i8, ptr %error, i64 {ERROR_HEADER_BYTES}
-  %message.at = getelementptr i8, ptr %args, i64 24
-  store ptr %text, ptr %message.at
-  %size.at = getelementptr i64, ptr %error, i64 2
-  %size = load i64, ptr %size.at
-  %to = getelementptr i8, ptr %args, i64 32
-  store i64 %size, ptr %to
-  ret ptr null
-}}
-
-define ptr @Error_GetCode(ptr %args) {{
-  %error.at = getelementptr i8, ptr %args, i64 16
-  %error = load ptr, ptr %error.at
-  %code.at = getelementptr i64, ptr %error, i64 1
-  %code = load i64, ptr %code.at
-  %narrow = trunc i64 %code to i32
-  %to = getelementptr i8, ptr %args, i64 24
-  store i32 %narrow, ptr %to
-  ret ptr null
-}}
-
-; haloc's errors are a code and a message.
-define ptr @Error_ForEachPayload(ptr %args) {{
-  ret ptr null
-}}
-"""
-
-BUFFERS = "\n".join([STORAGE, BUFFER, LAYOUT, EVENTS, ERRORS])
+def has_value(buffer: str) -> str:
+    """`%has.value` is whether the buffer has its value, and no error instead of it."""
+    return f"""{load("its.event", "ptr", buffer, slot("event"))}
+  %happened.at = load atomic ptr, ptr %its.event acquire, align 8
+  %happened = icmp eq ptr %happened.at, inttoptr (i64 {HAPPENED} to ptr)
+  %failure.at = getelementptr ptr, ptr %its.event, i64 1
+  %failure = load ptr, ptr %failure.at
+  %fine = icmp eq ptr %failure, null
+  %has.value = and i1 %happened, %fine"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 
 from haloc.pjrt.abi import STRUCT
-from haloc.pjrt.native.buffers import at, slot
+from haloc.pjrt.native.buffers import at, has_value, slot
 from haloc.pjrt.native.getters import load
 from haloc.pjrt.native.handles import offset
 
@@ -103,6 +103,7 @@ check:
         load("nbytes", "i64", "%buffer", slot("nbytes")),
         load("data", "ptr", "%buffer", slot("data")),
         load("where", "ptr", "%buffer", slot("device")),
+        has_value("%buffer"),
         _plan("device"),
         """  %wanted.at = getelementptr i64, ptr %argument_bytes, i64 %k
   %wanted = load i64, ptr %wanted.at
@@ -110,7 +111,8 @@ check:
   %alive = icmp eq i64 %gone, 0
   %here = icmp eq ptr %where, %device
   %ok.1 = and i1 %right, %alive
-  %ok = and i1 %ok.1, %here
+  %ok.2 = and i1 %ok.1, %here
+  %ok = and i1 %ok.2, %has.value
   br i1 %ok, label %good, label %slow
 good:
   %in.at = getelementptr ptr, ptr %in, i64 %k

@@ -80,10 +80,12 @@ _OWN = {
     "Memory": ("functions",),
     # Of the optimised program.
     "Executable": ("format", "format_size"),
+    "AsyncHostToDeviceTransferManager": ("unused",),
     # plan: the struct that `execute` reads, or null when Python executes.
     "LoadedExecutable": ("plan",),
-    # storage: the counted memory. class_bytes: what the heap gave for the buffer itself.
-    "Buffer": ("data", "nbytes", "storage", "class_bytes"),
+    # storage: the counted memory. class_bytes: what the heap gave for the buffer itself. event:
+    # when it has its value.
+    "Buffer": ("data", "nbytes", "storage", "class_bytes", "event"),
 }
 """Slots that no getter reads, or that none of these does."""
 

@@ -15,6 +15,7 @@ from haloc.cpu.object.image import link
 from haloc.cpu.object.loader import LoadedImage
 from haloc.pjrt.native.buffers import BUFFERS
 from haloc.pjrt.native.context import CONTEXT
+from haloc.pjrt.native.events import ERRORS, EVENTS
 from haloc.pjrt.native.execute import EXECUTE
 from haloc.pjrt.native.getters import getters
 from haloc.pjrt.native.graveyard import GRAVEYARD, NOTICE
@@ -25,7 +26,8 @@ from haloc.pjrt.native.patience import PATIENCE
 from haloc.pjrt.native.sections import in_sections
 from haloc.pjrt.native.transfers import TRANSFERS
 
-_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+_DECLARATIONS = """declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i32 @usleep(i32)"""
 _NO_POINTER = {
     "storage_retain": None,
     "storage_release": None,
@@ -35,6 +37,11 @@ _NO_POINTER = {
     "set_hook": None,
     "set_lock_functions": None,
     "buffer_delete": ctypes.c_bool,
+    "buffer_await": None,
+    "event_release": None,
+    "event_retain": None,
+    "event_set": ctypes.c_bool,
+    "error_free": None,
 }
 """What functions for Python return, where it is not 64 bits."""
 
@@ -73,6 +80,8 @@ def library() -> Library:
         HEAP,
         *getters(plugin.address),
         BUFFERS,
+        EVENTS,
+        ERRORS,
         HOOKS,
         PATIENCE,
         TRANSFERS,
@@ -81,7 +90,7 @@ def library() -> Library:
         NOTICE,
         CONTEXT,
     ]
-    text = in_sections("\n".join([_MEMCPY, *parts]))
+    text = in_sections("\n".join([_DECLARATIONS, *parts]))
     atoms = split(read_elf(compile_text(text, host_target(), 2)))
     exports = [line.split("@")[1].split("(")[0] for line in text.splitlines() if _is_export(line)]
     libc = ctypes.CDLL(None)

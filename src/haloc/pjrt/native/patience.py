@@ -23,7 +23,6 @@ _HELD = (
 _MACHINERY = f"""
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
-declare i32 @usleep(i32)
 
 ; PyGILState_Check, PyGILState_Ensure, PyGILState_Release
 @lock_functions = global [3 x ptr] zeroinitializer

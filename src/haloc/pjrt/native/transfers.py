@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from haloc.ir.dtype import dtype_from_name
 from haloc.pjrt.abi import BUFFER_TYPES
-from haloc.pjrt.native.buffers import MAX_RANK, at, slot
+from haloc.pjrt.native.buffers import MAX_RANK, at, has_value, slot
 from haloc.pjrt.native.getters import load
 from haloc.pjrt.native.handles import offset
 
@@ -135,6 +135,7 @@ TO_HOST = "\n".join(
         load("rank", "i64", "%buffer", slot("num_dims")),
         load("gone", "i64", "%buffer", slot("is_deleted")),
         load("data", "ptr", "%buffer", slot("data")),
+        has_value("%buffer"),
         f"  %size.at = getelementptr i8, ptr %args, i64 {at(_TO, 'dst_size')}",
         f"  %event.at = getelementptr i8, ptr %args, i64 {at(_TO, 'event')}",
         """  %alive = icmp eq i64 %gone, 0
@@ -170,7 +171,8 @@ dimension:
   br i1 %same, label %loop, label %slow
 fits:
   %room = load i64, ptr %size.at
-  %enough = icmp uge i64 %room, %nbytes
+  %large.enough = icmp uge i64 %room, %nbytes
+  %enough = and i1 %large.enough, %has.value
   br i1 %enough, label %copy, label %slow
 copy:
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %data, i64 %nbytes, i1 false)

@@ -6,6 +6,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
+import haloc.pjrt.plugin.async_transfers
 import haloc.pjrt.plugin.buffers
 import haloc.pjrt.plugin.compilation
 import haloc.pjrt.plugin.execute

@@ -19,7 +19,8 @@ from haloc.pjrt.abi.memory import int64s
 from haloc.pjrt.native.buffers import slot
 from haloc.pjrt.native.library import library
 from haloc.pjrt.plugin.client import CLIENTS, PluginClient
-from haloc.pjrt.plugin.entry import entry, int64s_at
+from haloc.pjrt.plugin.entry import bytes_at, entry, int64s_at
+from haloc.pjrt.plugin.events import failed_event, wait_for
 
 _TILED = 0
 
@@ -61,7 +62,9 @@ class Buffer:
 
     @property
     def pointer(self) -> int:
+        """Of its elements, once it has them: waits. Raises the error it has instead."""
         self.check_alive()
+        wait_for(self.event)
         return self._slot("data")
 
     @property
@@ -71,6 +74,14 @@ class Buffer:
     @property
     def device(self) -> int:
         return self._slot("device")
+
+    @property
+    def memory(self) -> int:
+        return self._slot("memory")
+
+    @property
+    def event(self) -> int:
+        return self._slot("event")
 
     def check_alive(self) -> None:
         if self.is_deleted:
@@ -120,7 +131,7 @@ def new_buffer(dtype: DType, dims: tuple[int, ...], storage: int, device: int, m
     )
 
 
-def _place(client: PluginClient, device: int | None, memory: int | None) -> tuple[int, int]:
+def place_of(client: PluginClient, device: int | None, memory: int | None) -> tuple[int, int]:
     """Handles of the device and the memory that a caller means who names one of them."""
     if memory:
         owner = client.memory_of[memory].device
@@ -141,6 +152,12 @@ def _check_layout(pointer: int | None, rank: int, what: str) -> tuple[int, ...]:
     return int64s_at(layout.tiled.minor_to_major, layout.tiled.minor_to_major_size)
 
 
+def _check_row_major(pointer: int | None, rank: int, what: str) -> None:
+    order = _check_layout(pointer, rank, what)
+    if order != tuple(reversed(range(rank))):
+        raise UnimplementedError(f"{what}: minor_to_major {order}; arrays are row-major")
+
+
 @entry("Client_BufferFromHostBuffer")
 def buffer_from_host(args: Any) -> None:
     client = CLIENTS[args.client]
@@ -148,12 +165,8 @@ def buffer_from_host(args: Any) -> None:
     if dtype.numpy is None:
         raise InvalidArgumentError(f"a host buffer cannot be a {dtype.name}")
     dims = int64s_at(args.dims, args.num_dims)
-    order = _check_layout(args.device_layout, len(dims), "BufferFromHostBuffer(device_layout)")
-    if order != tuple(reversed(range(len(dims)))):
-        raise UnimplementedError(
-            f"BufferFromHostBuffer(device_layout): minor_to_major {order}; arrays are row-major"
-        )
-    device, memory = _place(client, args.device, args.memory)
+    _check_row_major(args.device_layout, len(dims), "BufferFromHostBuffer(device_layout)")
+    device, memory = place_of(client, args.device, args.memory)
     numpy_dtype = np.dtype(dtype.numpy)
     storage = new_storage(int(np.prod(dims, dtype=np.int64)) * numpy_dtype.itemsize)
     target = array_at(storage_pointer(storage), dtype, dims)
@@ -211,7 +224,7 @@ def buffer_copy_to_device(args: Any) -> None:
 
 def _copy(buffer: Buffer, device: int | None, memory: int | None) -> int:
     client = next(c for c in CLIENTS.values() if buffer.device in c.device_of)
-    place = _place(client, device, memory)
+    place = place_of(client, device, memory)
     storage = new_storage(buffer.nbytes)
     ctypes.memmove(storage_pointer(storage), buffer.pointer, buffer.nbytes)
     return new_buffer(buffer.dtype, buffer.dims, storage, *place)
@@ -229,11 +242,43 @@ def buffer_copy_raw_to_host(args: Any) -> None:
     args.event = library().call("ready_event")
 
 
+@entry("Buffer_Bitcast")
+def buffer_bitcast(args: Any) -> None:
+    """The same memory as an array of another type."""
+    buffer = Buffer(args.buffer)
+    dtype = dtype_of_buffer_type(args.element_type)
+    dims = int64s_at(args.dims, args.num_dims)
+    _check_row_major(args.device_layout, len(dims), "Bitcast(device_layout)")
+    nbytes = int(np.prod(dims, dtype=np.int64)) * dtype.byte_size
+    if nbytes != buffer.nbytes:
+        raise InvalidArgumentError(
+            f"Bitcast of {buffer.dtype.name}{list(buffer.dims)} ({buffer.nbytes} bytes) to "
+            f"{dtype.name}{list(dims)} ({nbytes} bytes)"
+        )
+    buffer.check_alive()
+    wait_for(buffer.event)
+    library().call("storage_retain", buffer.storage)
+    args.out_buffer = new_buffer(dtype, dims, buffer.storage, buffer.device, buffer.memory)
+
+
+@entry("Client_CreateErrorBuffer")
+def create_error_buffer(args: Any) -> None:
+    """A buffer that has an error in place of a value."""
+    message = bytes_at(args.error_message, args.error_message_size).decode(errors="replace")
+    dtype = dtype_of_buffer_type(args.shape_element_type)
+    dims = int64s_at(args.shape_dims, args.shape_num_dims)
+    place = place_of(CLIENTS[args.client], None, args.memory)
+    count = int(np.prod(dims, dtype=np.int64))
+    made = new_buffer(dtype, dims, new_storage(count * dtype.byte_size), *place)
+    library().call("buffer_await", made, failed_event(args.error_code, message))
+    args.buffer = made
+
+
 @entry("Client_CreateUninitializedBuffer")
 def create_uninitialized_buffer(args: Any) -> None:
     dtype = dtype_of_buffer_type(args.shape_element_type)
     dims = int64s_at(args.shape_dims, args.shape_num_dims)
-    place = _place(CLIENTS[args.client], args.device, args.memory)
+    place = place_of(CLIENTS[args.client], args.device, args.memory)
     count = int(np.prod(dims, dtype=np.int64))
     storage = new_storage(count * np.dtype(dtype.numpy).itemsize)  # type: ignore[arg-type]
     args.buffer = new_buffer(dtype, dims, storage, *place)
@@ -243,11 +288,9 @@ def create_uninitialized_buffer(args: Any) -> None:
 def create_view(args: Any) -> None:
     dtype = dtype_of_buffer_type(args.element_type)
     dims = int64s_at(args.dims, args.num_dims)
-    order = _check_layout(args.layout, len(dims), "CreateViewOfDeviceBuffer(layout)")
-    if order != tuple(reversed(range(len(dims)))):
-        raise UnimplementedError("CreateViewOfDeviceBuffer(layout): only row-major memory")
+    _check_row_major(args.layout, len(dims), "CreateViewOfDeviceBuffer(layout)")
     memory = args.memory if args.has("memory") else None
-    place = _place(CLIENTS[args.client], args.device, memory)
+    place = place_of(CLIENTS[args.client], args.device, memory)
     # The deleter of a view is told (pointer, argument); a storage knows one argument.
     native = library()
     notice = native.call(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from haloc.errors import STATUS_CODES, HloError, ResourceExhaustedError, UnimplementedError
 from haloc.pjrt.abi import ARGS, EXTENSION_ARGS, FUNCTION, Struct
 from haloc.pjrt.abi.memory import bytes_at, int64s_at, pointers_at, set_pointer, text_at
-from haloc.pjrt.native.library import library
+from haloc.pjrt.plugin.events import new_error
 
 ENTRIES: dict[str, Callable[[Any], None]] = {}
 """Function of the C API -> its Python, which takes the argument struct and sets its outputs."""
@@ -56,9 +55,7 @@ def pjrt_error(error: BaseException) -> int:
     else:
         status = STATUS_CODES.index("INTERNAL")
         message = "".join(traceback.format_exception(error)).rstrip()
-    text = message.encode()
-    buffer = ctypes.create_string_buffer(text, len(text) + 1)
-    return library().call("error_create", status, ctypes.addressof(buffer), len(text))
+    return new_error(status, message)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Sequence
 
 from haloc.pjrt.abi import API_VERSION, ARGS, STRUCT, Api
-from haloc.pjrt.native.buffers import ERRORS
+from haloc.pjrt.native.events import ERRORS
 from haloc.pjrt.native.heap import HEAP
 
 _RTLD_NOW_GLOBAL = 0x102
