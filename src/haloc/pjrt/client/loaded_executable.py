@@ -16,7 +16,7 @@ from haloc.pjrt.client.device import CApiDevice
 from haloc.pjrt.client.event import Completion, Event
 from haloc.pjrt.client.executable import CApiExecutable
 from haloc.pjrt.client.plugin import Owned
-from haloc.runtime.results import ExecuteResults, ShardedToken
+from haloc.runtime.results import ExecuteResults, ShardedToken, Token
 
 if TYPE_CHECKING:
     from haloc.pjrt.client.client import CApiClient
@@ -105,10 +105,10 @@ class CApiLoadedExecutable(CApiExecutable):
 
     def execute_with_token(
         self, arguments: Sequence[CApiArray | list[CApiArray]]
-    ) -> tuple[list[CApiArray], ShardedToken]:
+    ) -> tuple[list[CApiArray], Token]:
         """`execute`, and a token that is ready when the execution is."""
         results, events = self._run(self._rows(arguments)[0], (), with_events=True)
-        return results[0], ShardedToken(len(results), Completion(events))
+        return results[0], Token(Completion(events))
 
     def execute_sharded(
         self,
