@@ -103,11 +103,15 @@ def answer(code: str, names: dict[str, Any]) -> Answer:
     scope = names | {"answer": None}
     try:
         exec(compile(tree, "<question>", "exec"), scope)
-        return {"value": re.sub(r"0x[0-9a-f]{6,}", "0x...", repr(scope["answer"]))}
+        return {"value": _without_addresses(repr(scope["answer"]))}
     except Exception as error:
         known = isinstance(error, names["XlaRuntimeError"])
         kind = "XlaRuntimeError" if known else type(error).__name__
-        return {"error": kind, "message": str(error)}
+        return {"error": kind, "message": _without_addresses(str(error))}
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
 def main(implementation: str) -> None:

@@ -189,7 +189,7 @@ def test_who_adds_too_much_waits(client):
 
 def test_tokens_wait(client, slow):
     outputs, token = slow.execute_with_token([put(client)])
-    token.get_token(0).block_until_ready()
+    token.block_until_ready()
     assert outputs[0].is_ready()
 
 

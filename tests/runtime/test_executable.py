@@ -14,6 +14,7 @@ from haloc.xla_client import (
     Client,
     CompileOptions,
     LoadedExecutable,
+    Token,
     XlaRuntimeError,
     make_interpreter_client,
 )
@@ -95,8 +96,9 @@ def test_results_in_parts(load: Load, put: Put) -> None:
 
 def test_execute_with_token(load: Load, put: Put) -> None:
     (result,), token = load(ADD).execute_with_token([put(ones()), put(ones())])
+    assert isinstance(token, Token)
     assert token.block_until_ready() is None
-    assert token.get_token(0).block_until_ready() is None
+    assert token.block_until_ready() is None
     assert np.asarray(result).tolist() == [2, 2, 2]
 
 

@@ -21,7 +21,7 @@ from haloc.runtime.device import Device
 from haloc.runtime.executable import Executable
 from haloc.runtime.launch import Launcher
 from haloc.runtime.pending import Pending
-from haloc.runtime.results import ExecuteResults, ShardedToken
+from haloc.runtime.results import ExecuteResults, ShardedToken, Token
 from haloc.runtime.single_device_array import SingleDeviceArray
 from haloc.runtime.traceback import Traceback
 from haloc.runtime.tracing import trace_leaves
@@ -179,10 +179,10 @@ class LoadedExecutable(Executable):
 
     def execute_with_token(
         self, arguments: Sequence[ArrayImpl | list[ArrayImpl]], device: Device | None = None
-    ) -> tuple[list[ArrayImpl], ShardedToken]:
+    ) -> tuple[list[ArrayImpl], Token]:
         """`execute`, and a token that is ready when the execution is."""
         outputs, pending = self._execute(arguments)
-        return [column[0] for column in outputs], ShardedToken(len(self._devices), pending)
+        return [column[0] for column in outputs], Token(pending)
 
     def execute_sharded(
         self, arguments: Sequence[ArrayImpl | list[ArrayImpl]], with_tokens: bool = False

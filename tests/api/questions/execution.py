@@ -173,7 +173,7 @@ QUESTIONS = {
     "output layout": EX + "str(ex.execute([x, y])[0]._pjrt_layout)",
     "argument twice": EX + "ex.execute([x, x])",
     "execute_with_token": EX
-    + "o, t = ex.execute_with_token([x, y]); (o, t.block_until_ready(), t.block_until_ready())",
+    + "o, t = ex.execute_with_token([x, y]); (o, type(t).__name__, t.block_until_ready(), t.block_until_ready())",
     "execute_with_token, wrong": EX + "ex.execute_with_token([x])",
     # Donation
     "donation": DONATE + "o = ex.execute([x, y]); (o, x.is_deleted(), y.is_deleted())",
