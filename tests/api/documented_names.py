@@ -99,7 +99,7 @@ class Name:
     def used_in(self) -> str:
         """The first test file that uses it, or, for a class, a member of it; "" if none does."""
         parent, _, own = self.path.rpartition(".")
-        name = rf"(?:\.|['\"]|\b(?:import )?){own}\b" if not parent else rf"[.'\"]{own}\b"
+        name = rf"[.'\"]{own}\b" if parent else rf"\b{own}\b"
         if own == "__init__":
             name = rf"\b{parent}\("
         pattern = re.compile(_USES.get(own, name))
@@ -137,7 +137,7 @@ def faults_of(
     defaults = [None] * (len(wanted) - len(documented.defaults)) + documented.defaults
     known = set()
     for place, (argument, default) in enumerate(zip(wanted, defaults, strict=True)):
-        theirs = jaxlib.get(argument.arg)
+        theirs = jaxlib.get(argument.arg, _ABSENT)
         names = {argument.arg, theirs} if isinstance(theirs, str) else {argument.arg}
         has_name = argument not in documented.posonlyargs
         own = positional[place] if place < len(positional) else None

@@ -72,6 +72,7 @@ class TestFaults:
     def test_defaults(self) -> None:
         assert self.faults("a=1", "a") == ["a has no default"]
         assert self.faults("a=1", "a=2") == ["a=2, not 1"]
+        assert self.faults("a=1", "a=None") == ["a=None, not 1"]
         assert self.faults("a=1", "a=2", a=2) == []
 
     def test_both_spellings(self) -> None:

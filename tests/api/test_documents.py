@@ -1,4 +1,7 @@
-"""The examples of xla_client's documents run as printed, but for the import line."""
+"""The examples of xla_client's documents run as printed, but for the import line.
+
+Those of `jax.xla_computation` wait for the tracing of Python functions.
+"""
 
 from __future__ import annotations
 

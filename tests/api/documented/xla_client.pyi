@@ -1,8 +1,8 @@
 # What the documents of jaxlib.xla_client describe, with the signatures they give.
 #
-# @tests: where it is used, first choice first. @jaxlib: how jaxlib 0.7.1 itself spells parameters
-# or defaults that the documents give otherwise; both ways of calling must work. @later: what the
-# UnimplementedError says that it raises until the work is done.
+# @tests: where it is used, first choice first. @jaxlib: how jaxlib 0.7.1 itself names parameters
+# that the documents name otherwise (a string; both must work), or its default. @later: what is
+# missing; until then it raises UnimplementedError.
 
 # --- Clients
 
@@ -578,7 +578,6 @@ def load_pjrt_plugin_with_c_api(plugin_name: str, c_api: Any) -> None: ...
 def pjrt_plugin_initialized(plugin_name: str) -> bool: ...
 @tests("pjrt", "api/test_later.py")
 def initialize_pjrt_plugin(plugin_name: str) -> None: ...
-@jaxlib(topology_name="")
 @tests("pjrt", "api/test_later.py")
 def make_tfrt_tpu_c_api_device_topology(
     topology_name: str | None = None, **kwargs
