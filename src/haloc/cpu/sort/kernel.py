@@ -15,6 +15,7 @@ from haloc.codegen.kernel import PREFIX, Kernel, Phase, kernel_for
 from haloc.codegen.target import Target
 from haloc.cpu.sort import merge
 from haloc.cpu.sort.comparator import SortKey, keys_of
+from haloc.cpu.sort.first import count_read, select_text
 from haloc.cpu.sort.keys import KeyCode, pack, word_bits
 from haloc.cpu.sort.radix import (
     COUNTS,
@@ -69,7 +70,7 @@ def emit_sort(instruction: HloInstruction, target: Target, emit_less: LessEmitte
         text = body.text + merge.line_text(lines)
         kernel = _lines_kernel(text, lines, count, merge.POSITIONS, 60.0, tile=1)
         return replace(kernel, declares=body.declares, symbols=body.symbols, library=body.library)
-    return _radix_kernel(keys, lines, count)
+    return _radix_kernel(keys, lines, count, count_read(instruction, dimension))
 
 
 def _dimension(instruction: HloInstruction) -> int:
@@ -88,7 +89,8 @@ def _records(words: list[list[SortKey]], lines: Lines) -> Records:
     return Records(128, 64)
 
 
-def _radix_kernel(keys: list[SortKey], lines: Lines, count: int) -> Kernel:
+def _radix_kernel(keys: list[SortKey], lines: Lines, count: int, first: int | None) -> Kernel:
+    """first: how many elements of each line are read, if not all."""
     words = pack(keys)
     records = _records(words, lines)
     text = count_text(records) + scatter_text(records)
@@ -103,16 +105,21 @@ def _radix_kernel(keys: list[SortKey], lines: Lines, count: int) -> Kernel:
         text += restore_text(keys[0], lines) if restores else ""
     if count == 1 and lines.length >= PARALLEL_LENGTH:
         return _parallel_kernel(text, words, records, lines, restores)
-    text += insertion_text(records) + order_text(words, records, lines)
-    text += _tile_text(records, lines, restores)
+    text += insertion_text(records)
+    if first is not None and len(words) == 1 and records.index_bits:
+        text += select_text(records, lines, first) + _tile_text(records, lines, first, restores)
+        return _lines_kernel(text, lines, count, records, 2.0)
+    text += order_text(words, records, lines)
+    text += _tile_text(records, lines, lines.length, restores)
     digits = sum(len(records.shifts(word)) for word in words)
     kernel = _lines_kernel(text, lines, count, records, 3.0 * digits)
     return replace(kernel, declares=(_MEMSET,))
 
 
-def _tile_text(records: Records, lines: Lines, restores: bool) -> str:
+def _tile_text(records: Records, lines: Lines, count: int, restores: bool) -> str:
     """void tile(b..., base, a, lines): sort neighbouring lines, whose elements share cache lines
-    where they are strided: TILE elements of each are read, and written, together."""
+    where they are strided: TILE elements of each are read, and written, together. count: how many
+    of the sorted elements are written."""
     n, step = lines.length, lines.length if lines.stride == 1 else TILE
     parameters = f"{lines.parameters}, i64 %base, ptr %a, i64 %lines"
     f = Function(f"{PREFIX}.tile", parameters, linkage="internal")
@@ -128,9 +135,10 @@ def _tile_text(records: Records, lines: Lines, restores: bool) -> str:
         base = f.add("%base", line)
         place = f.op(f"call ptr @{PREFIX}.order({lines.parameters}, i64 {base}, ptr {a}, ptr {b})")
         f.store("ptr", place, f.element(sorted_records.ref, "ptr", line))
-    with f.loop(0, n, step) as begin, f.loop(0, "%lines") as line:
+    step = count if lines.stride == 1 else TILE
+    with f.loop(0, count, step) as begin, f.loop(0, "%lines") as line:
         recs = f.load("ptr", f.element(sorted_records.ref, "ptr", line))
-        bounds = f"i64 {begin}, i64 {_stop(f, begin, step, n)}"
+        bounds = f"i64 {begin}, i64 {_stop(f, begin, step, count)}"
         base = f.add("%base", line)
         f.do(f"call void @{PREFIX}.put({lines.parameters}, i64 {base}, ptr {recs}, {bounds})")
     if restores:
