@@ -256,14 +256,21 @@ def permuted_shapes(instruction: HloInstruction) -> list[Shape]:
     return collective_operands(instruction)
 
 
+def check_no_slices(instruction: HloInstruction) -> None:
+    """UnimplementedError for slice_sizes. Only TPU's own passes make it, no StableHLO says it, and
+    it is not laid down whose output start indices hold, the source's or the target's."""
+    if attr(instruction, "slice_sizes"):
+        raise UnimplementedError(
+            f"{instruction.opcode} {instruction.name}: slice_sizes, a permute of slices in place, "
+            "which is for TPUs only"
+        )
+
+
 def evaluate_permute(
     instruction: HloInstruction, operands: list[Value], context: Evaluator
 ) -> list[np.ndarray]:
     """What the source of the pair with this target holds; zeros without one."""
-    if attr(instruction, "slice_sizes"):
-        raise UnimplementedError(
-            f"{instruction.opcode}: slice_sizes, a permute of slices in place, is not executed"
-        )
+    check_no_slices(instruction)
     pairs = participant_pairs(instruction, *context.participants)
     replica, partition = context.device_id
     own = replica * context.participants[1] + partition

@@ -20,6 +20,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     optimization_barrier_expander,
     row_fusion,
     topk_rewriter,
+    transfer_order,
     tree_reduction_rewriter,
     while_loop_invariant_code_motion,
     while_loop_simplifier,
@@ -50,6 +51,7 @@ SIMPLIFY = Fixpoint(
 )
 
 CANONICAL: Pipeline = [
+    "transfer-order",
     "layout-normalization",
     "defuser",
     "topk-rewriter",
@@ -63,6 +65,7 @@ CANONICAL: Pipeline = [
 ]
 
 CPU: Pipeline = [
+    "transfer-order",
     "float-normalization",
     *CANONICAL,
     "optimization-barrier-expander",
@@ -105,6 +108,7 @@ ORDER = [
     Before("float-normalization", "fusion", why="fusion takes in the conversions"),
     Before("zero-sized-elimination", "fusion", why="a loop has at least one element to compute"),
     Before("call-inliner", "fusion", why="a kernel cannot reach across a call"),
+    Before("transfer-order", "expand", why="replacing sorts by dependencies alone"),
     Before("optimization-barrier-expander", "fusion", why="a barrier ends every fusion"),
     Before("cse", "optimization-barrier-expander", why="barriers keep rematerialised work apart"),
 ]

@@ -52,6 +52,34 @@ def test_a_ring(count, size):
         assert [r[0][0] for r in results] == [10 * ((k - 1) % count) for k in range(count)]
 
 
+def test_calls_that_send_and_wait():
+    """No token says that the sends come first: the text's order does."""
+    a = attributes(0, ring(3))
+    swap = f"""
+swap {{
+  x = s32[64] parameter(0)
+  y = s32[64] negate(x)
+  t = token[] after-all()
+  s = {begun("s32[64]")} send(y, t), {a}
+  u = token[] after-all()
+  r = {begun("s32[64]")} recv(u), {a}
+  rd = (s32[64], token[]) recv-done(r), {a}
+  sd = token[] send-done(s), {a}
+  v = s32[64] get-tuple-element(rd), index=0
+  ROOT w = s32[64] add(v, x)
+}}
+"""
+    text = entry(
+        "x = s32[64] parameter(0)",
+        "z = s32[64] multiply(x, x)",
+        "c = s32[64] call(z), to_apply=swap",
+        "d = s32[64] call(c), to_apply=swap",
+        "ROOT m = s32[64] multiply(d, z)",
+        regions=swap,
+    )
+    check(text, [[np.arange(64, dtype=np.int32) + k] for k in range(3)], 3)
+
+
 def test_a_ring_in_a_loop():
     """Each round passes on what came; two channels go round in opposite ways."""
     there, back = attributes(1, ring(4)), attributes(2, ring(4, -1))

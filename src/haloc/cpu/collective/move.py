@@ -5,8 +5,8 @@ from __future__ import annotations
 from haloc.codegen.kernel import PREFIX
 from haloc.codegen.target import Target
 from haloc.cpu.collective.share import Share, ShareText, around
-from haloc.errors import UnimplementedError
 from haloc.ir.module import HloInstruction
+from haloc.ops.collective import check_no_slices
 from haloc.ops.table import attr
 
 
@@ -56,8 +56,7 @@ def collective_broadcast(instruction: HloInstruction, members: int, target: Targ
 def collective_permute(instruction: HloInstruction, members: int, target: Target) -> ShareText:
     """Fills this member's results from its source, with zeros if it has none. The pairs are
     numbered as the members of every group are."""
-    if attr(instruction, "slice_sizes"):
-        raise UnimplementedError("collective-permute with slice_sizes on the cpu backend")
+    check_no_slices(instruction)
     sources = {target: source for source, target in attr(instruction, "source_target_pairs")}
     listed = ", ".join(f"i64 {sources.get(k, -1)}" for k in range(members))
     table = f"@{PREFIX}.sources{members} = internal constant [{members} x i64] [{listed}]\n"
