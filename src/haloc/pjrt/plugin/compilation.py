@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from haloc.errors import UnimplementedError
 from haloc.flags import no_progress
+from haloc.ir.module import HloModule
 from haloc.pjrt.abi import STRUCT
 from haloc.pjrt.native.handles import address_of
 from haloc.pjrt.native.library import library
@@ -18,6 +20,7 @@ from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.serialization import deserialized, serialized
 
 _FORMATS = ("mlir", "hlo")
+_FREE_LAYOUTS = ("default", "auto")
 
 
 @entry("Client_Compile")
@@ -39,7 +42,22 @@ def compiled(client: PluginClient, args: Any) -> PluginExecutable:
     parsed = CompileOptions.ParseFromString(options) if options else CompileOptions()
     devices = client.runtime.devices()
     compilation = compile_computation(CpuBackend(), devices, code, devices, parsed, no_progress)
+    _check_layout_modes(compilation.program.optimized)
     return PluginExecutable(client, compilation, options)
+
+
+def _check_layout_modes(module: HloModule) -> None:
+    """The layouts that JAX asks for, one word an argument or result: buffers are row-major."""
+    attributes = module.header.get("frontend_attributes", {})
+    for which, what in (("arg", "argument"), ("out", "result")):
+        stated = attributes.get(f"{which}_layout_modes", "")
+        for number, word in enumerate(stated.split(";") if stated else ()):
+            order = re.findall(r"\d+", word.partition(":")[0])
+            if word in _FREE_LAYOUTS or order == [str(k) for k in reversed(range(len(order)))]:
+                continue
+            raise UnimplementedError(
+                f"layout {word} of {what} {number}: haloc's arguments and results are row-major"
+            )
 
 
 @entry("Executable_Serialize")
