@@ -17,7 +17,7 @@ LAYERS = [
     {"cpu", "ffi", "gpu"},
     {"runtime"},
     {"distributed"},
-    {"frontend", "pjrt"},
+    {"frontend", "lax", "numpy", "pjrt"},
     {"jax"},
     {"xla_client", "xla_bridge", "lib"},
     {"triage"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,14 +19,32 @@ __all__ = [
     "__version__",
     "custom_call",
     "from_dlpack",
+    "lax",
     "load",
     "load_exported",
+    "numpy",
     "pjrt_plugin_path",
+    "xla_computation",
 ]
 
 _F = TypeVar("_F")
 
 # Imports stand inside the functions: `import haloc` is instant, and needs nothing but Python.
+
+
+_LAZY = {
+    "lax": "haloc.lax",
+    "numpy": "haloc.numpy",
+    "xla_computation": "haloc.frontend.computation",
+}
+"""Public names that are modules, or stand in them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'haloc' has no attribute {name!r}")
+    module = import_module(_LAZY[name])
+    return module if _LAZY[name] == f"haloc.{name}" else getattr(module, name)
 
 
 def load(program: str | PathLike[str] | bytes) -> HloModule:

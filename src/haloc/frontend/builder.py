@@ -122,23 +122,26 @@ class XlaBuilder:
 
     def inline(
         self, computation: XlaComputation, operands: Sequence[HloInstruction]
-    ) -> HloInstruction:
-        """The instructions of a computation on operands of this one; its root."""
+    ) -> list[HloInstruction]:
+        """The instructions of a computation with a tuple for its root, on operands of this one;
+        the members of the tuple."""
         called = self.embed(computation)
         del self._module.computations[called.name]
         values: dict[HloInstruction, HloInstruction] = dict(zip(called.parameters, operands))
         for instruction in called.instructions:
-            if instruction not in values:
+            if instruction not in values and instruction is not called.root:
+                inputs = [values[o] for o in instruction.operands]
                 copy = HloInstruction(
-                    instruction.opcode,
-                    instruction.shape,
-                    [values[o] for o in instruction.operands],
-                    instruction.attrs,
+                    instruction.opcode, instruction.shape, inputs, instruction.attrs
                 )
                 copy_annotations(instruction, copy)
                 values[instruction] = self._entry.add(copy, instruction.name)
-        self._entry.root = values[called.root]
-        return self._entry.root
+        return [values[member] for member in called.root.operands]
+
+    @property
+    def count(self) -> int:
+        """How many numbers names have taken."""
+        return self._ids
 
     @property
     def parameters(self) -> list[HloInstruction]:
@@ -149,15 +152,19 @@ class XlaBuilder:
 
     def build(self, root: XlaOp | None = None) -> XlaComputation:
         """The computation; its result is `root`, by default the op added last."""
+        name = f"{self._name}.{self._ids + 1}"
+        return XlaComputation.of_module(self.module(root, name, name))
+
+    def module(self, root: XlaOp | None, name: str, entry_name: str) -> HloModule:
+        """A copy of the module under these names."""
         self._set_root(root)
         module = self._module.clone()
         del module.computations[module.entry.name]
-        name = f"{self._name}.{self._ids + 1}"
-        module.name = module.entry.name = name
-        module.computations[name] = module.entry
+        module.name, module.entry.name = name, entry_name
+        module.computations[entry_name] = module.entry
         if self._aliases:
             module.header["input_output_alias"] = tuple(self._aliases)
-        return XlaComputation.of_module(module)
+        return module
 
     Build = build
 
