@@ -15,10 +15,11 @@ import numpy as np
 import haloc.numpy  # noqa: F401  # the operators of traced arrays
 from haloc.frontend.builder import XlaOp
 from haloc.frontend.dtypes import canonical
+from haloc.frontend.from_jax import came_from_jax, lower, refuse
 from haloc.frontend.pytree import LEAF, TreeDef, flatten
 from haloc.frontend.tracer import Trace, concrete, tracing
 from haloc.ir.dtype import dtype_from_numpy
-from haloc.ir.module import HloComputation, HloInstruction
+from haloc.ir.module import HloComputation, HloInstruction, HloModule
 from haloc.ir.shape import Shape, tuple_shape
 from haloc.ir.sharding import REPLICATED, HloSharding, parse_sharding, tuple_sharding
 from haloc.runtime.xla_computation import XlaComputation
@@ -63,8 +64,9 @@ def xla_computation(
     returns (computation, tree of ShapeDtypeStruct). donate_argnums: results of their leaves' types
     may take their memory.
 
-    Functions written with jax.numpy are traced by JAX, see `haloc.jax.to_computation`: when an
-    array of this tracing reaches JAX, tracing begins anew there.
+    Functions written with jax.numpy are traced by JAX: `fun` first runs on haloc's traced arrays;
+    when JAX gets one of them, or raises, `fun` runs again under `jax.jit`. Such functions take no
+    axis_env, in_parts or out_parts (UnimplementedError).
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
@@ -76,7 +78,15 @@ def xla_computation(
     @functools.wraps(fun)
     def computation_maker(*args: Any, **kwargs: Any) -> Any:
         _check_numbers(static, donated, len(args))
-        traced = _Traced(fun, args, kwargs, static, axis_env or ())
+        try:
+            traced = _Traced(fun, args, kwargs, static, axis_env or ())
+        except Exception as error:
+            if not came_from_jax(error):
+                raise
+            refuse(axis_env=axis_env, in_parts=in_parts, out_parts=out_parts)
+            module, shapes = lower(fun, args, kwargs, static, donated)
+            made = _finished(module, f"xla_computation_{_name_of(fun)}", tuple_args)
+            return (made, shapes) if return_shape else made
         traced.finish(tuple_args, donated, in_parts, out_parts)
         if return_shape:
             return traced.computation, traced.shapes()
@@ -207,6 +217,23 @@ def _shardings(parts: Any, tree: TreeDef) -> list[HloSharding]:
     if tree is LEAF or len(leaves) != len(tree.members):
         raise ValueError(f"in_parts or out_parts {parts!r} is no prefix of the tree {tree}")
     return [s for part, member in zip(leaves, tree.members) for s in _shardings(part, member)]
+
+
+def _finished(module: HloModule, name: str, tuple_args: bool | None) -> XlaComputation:
+    """What JAX traced, as xla_computation gives it."""
+    module.name = name
+    count = len(module.entry.parameters)
+    if tuple_args or (tuple_args is None and count > _TUPLE_LIMIT):
+        _tuple_parameters(module.entry)
+        layout = module.header.get("entry_computation_layout")
+        if layout:
+            parameters = (tuple_shape(*layout[0]),)
+            module.header["entry_computation_layout"] = (parameters, layout[1])
+        module.header["input_output_alias"] = tuple(
+            (out, 0, (number, *index), kind)
+            for out, number, index, kind in module.header.get("input_output_alias", ())
+        )
+    return XlaComputation.of_module(module)
 
 
 def _tuple_parameters(entry: HloComputation) -> None:

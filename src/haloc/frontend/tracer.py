@@ -55,7 +55,6 @@ class Trace:
         self.axis_env = tuple(axis_env) if outer is None else outer.axis_env
         self.outer = outer
         self.captures: dict[int, tuple[TracedArray, TracedArray]] = {}
-        self.reached_jax = False
 
     def parameter(self, shape: Shape, weak: bool) -> TracedArray:
         number = len(self.builder.parameters)
@@ -201,11 +200,9 @@ class TracedArray:
             TracerArrayConversionError, "the NumPy array", "use haloc.numpy's function"
         )
 
+    @property
     def __jax_array__(self) -> NoReturn:
-        trace: Trace | None = self.trace
-        while trace is not None:
-            trace.reached_jax = True
-            trace = trace.outer
+        # JAX looks for this first of all: it ends there what it would refuse later on.
         raise JaxReached(f"{self!r} was handed to JAX at {user_line()}")
 
     def __hash__(self) -> int:
