@@ -258,15 +258,6 @@ def test_layouts_must_fit() -> None:
         load(options)
 
 
-def test_other_layouts_are_refused() -> None:
-    client = make_interpreter_client()
-    options = CompileOptions()
-    options.argument_layouts = [Shape("f32[2,3]{0,1}")]
-    text = "HloModule m\nENTRY e { ROOT x = f32[2,3] parameter(0) }"
-    with pytest.raises(UnimplementedError, match=r"argument_layouts\[0\]=f32\[2,3\]\{0,1\}"):
-        client.compile_and_load(text, client.devices(), options)
-
-
 def test_device_assignment_says_itself() -> None:
     assignment = DeviceAssignment.create(np.array([[0, 1], [2, 3]]))
     assert (assignment.replica_count(), assignment.computation_count()) == (2, 2)

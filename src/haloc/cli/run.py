@@ -107,8 +107,12 @@ def _measure(
     program may take them over."""
     outputs: list[np.ndarray] = []
     latencies_s: list[float] = []
+    layouts = executable.get_parameter_layouts()
     for number in range(repeat):
-        arguments = [client.buffer_from_pyval(v, force_copy=True) for v in values]
+        arguments = [
+            client.buffer_from_pyval(value, force_copy=True, device_layout=layout)
+            for value, layout in zip(values, layouts, strict=True)
+        ]
         started = time.perf_counter()
         results = executable.execute(arguments)
         for result in results:

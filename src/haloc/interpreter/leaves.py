@@ -35,3 +35,12 @@ def memory_as_array(pointer: int | None, shape: Shape) -> np.ndarray | None:
     assert pointer is not None
     memory = (ctypes.c_ubyte * shape.byte_size).from_address(pointer)
     return np.ctypeslib.as_array(memory).view(shape.dtype.numpy).reshape(shape.dims)
+
+
+def laid_out_memory(pointer: int | None, shape: Shape) -> np.ndarray | None:
+    """The same of memory in the shape's layout."""
+    if shape.is_row_major:
+        return memory_as_array(pointer, shape)
+    memory = memory_as_array(pointer, shape.in_memory())
+    assert memory is not None
+    return memory.transpose(np.argsort(shape.major_to_minor))

@@ -128,6 +128,30 @@ class Shape:
             return sum(e.byte_size for e in self.elements)
         return self.element_count * self.dtype.byte_size if self.is_array else 0
 
+    @property
+    def major_to_minor(self) -> tuple[int, ...]:
+        """The dimensions of an array as they lie in memory, the slowest-varying first."""
+        return self.layout.minor_to_major[::-1] if self.layout is not None else ()
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the layout, tiles aside, puts elements where the default layout does."""
+        if not self.element_count:
+            return True
+        long = [d for d in self.major_to_minor if self.dims[d] != 1]
+        return long == sorted(long)
+
+    def in_memory(self) -> Shape:
+        """The row-major array that lies in memory as this array does: dimensions permuted."""
+        return self.with_dims(tuple(self.dims[d] for d in self.major_to_minor))
+
+    def with_layouts_of(self, other: Shape) -> Shape:
+        """The layouts of a shape of the same ranks."""
+        if self.is_tuple:
+            pairs = zip(self.elements, other.elements, strict=True)
+            return Shape(self.dtype, elements=tuple(a.with_layouts_of(b) for a, b in pairs))
+        return Shape(self.dtype, self.dims, other.layout, self.dynamic, self.elements)
+
     def leaves(self) -> list[Shape]:
         """The non-tuple shapes in depth-first order; [self] for a non-tuple."""
         if not self.is_tuple:

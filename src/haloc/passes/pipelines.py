@@ -15,6 +15,7 @@ from haloc.passes import (  # noqa: F401  (each file registers its passes)
     expand,
     float_normalization,
     fusion,
+    layout_assignment,
     layout_normalization,
     operand_upcaster,
     optimization_barrier_expander,
@@ -53,6 +54,7 @@ SIMPLIFY = Fixpoint(
 CANONICAL: Pipeline = [
     "transfer-order",
     "layout-normalization",
+    "layout-assignment",
     "defuser",
     "topk-rewriter",
     "dynamic-padder",
@@ -86,6 +88,12 @@ ORDER = [
         "algebraic-simplifier",
         why="rules compare dimensions and take every array to be row-major",
     ),
+    Before(
+        "layout-normalization",
+        "layout-assignment",
+        why="the bitcasts at the entry's ends are between layouts and must stay",
+    ),
+    Before("layout-assignment", "fusion", why="transposes at the entry's ends are fused"),
     Before(
         "layout-normalization", "fusion", why="generated loops take every array to be row-major"
     ),

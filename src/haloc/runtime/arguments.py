@@ -22,8 +22,8 @@ def checked_arguments(
 
     arguments[i]: an array with a shard for each participant, or a list of arrays, one for each.
     parameters: what each participant takes. TypeError for what is not an array;
-    InvalidArgumentError for a wrong number of arguments or shards, a wrong device, shape or element
-    type, and for deleted arrays. All is checked before anything runs.
+    InvalidArgumentError for a wrong number of arguments or shards, a wrong device, shape, element
+    type or layout, and for deleted arrays. All is checked before anything runs.
     """
     rows = _fitting_rows(arguments, parameters)
     if rows is not None:
@@ -142,7 +142,14 @@ def _fault(array: SingleDeviceArray, parameter: ArraySpec, number: int, replica:
             f"{place}, but replica is assigned to device {parameter.device}."
         )
     if given.dims == parameter.dims and given.dtype is parameter.dtype:
-        return ""
+        if given.lies_as(parameter):
+            return ""
+        return (
+            f"Executable expected parameter {number} in layout {parameter.layout} "
+            f"({parameter.shape}) but got a buffer in layout {given.layout} ({given.shape}); "
+            f"client.buffer_from_pyval(array, device_layout={parameter.layout.minor_to_major}) "
+            "makes one that fits"
+        )
     if given.size_bytes != parameter.size_bytes:
         return (
             f"Executable expected parameter {number} of size {parameter.size_bytes} ({parameter}) "

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from haloc.errors import InvalidArgumentError
-from haloc.ir.shape import default_layout
+from haloc.ir.shape import Layout
 from haloc.runtime import traceback
 from haloc.runtime.array_protocols import ArrayProtocols, name_of
 from haloc.runtime.assembly import arranged_shards
 from haloc.runtime.aval import ShapedArray
+from haloc.runtime.format import DeviceLayout, Format
 from haloc.runtime.shard import Shard, shards_of
-from haloc.runtime.xla_shape import PjRtLayout
+from haloc.runtime.xla_shape import PjRtLayout, XlaLayout
 
 if TYPE_CHECKING:
     from haloc.runtime.client import Client
@@ -125,8 +126,20 @@ class ArrayImpl(ArrayProtocols):
         return self.sharding.is_fully_replicated
 
     @property
+    def layout(self) -> XlaLayout:
+        """How the elements of each shard lie in memory."""
+        return self._pjrt_layout._xla_layout()
+
+    @property
+    def format(self) -> Format:
+        """The layout as JAX spells it, None after deletion, and the sharding."""
+        if self.is_deleted():
+            return Format(None, self.sharding)
+        return Format(DeviceLayout(self.layout.minor_to_major()[::-1]), self.sharding)
+
+    @property
     def _pjrt_layout(self) -> PjRtLayout:
-        return PjRtLayout(default_layout(self.ndim))
+        return PjRtLayout(self._live_shards("layout")[0]._spec.layout)
 
     @property
     def traceback(self) -> traceback.Traceback | None:
@@ -251,8 +264,11 @@ class ArrayImpl(ArrayProtocols):
         return value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By value: what is read back is on the default device of the reading process."""
-        return (array_of_value, (np.array(self._value), self._committed))
+        """By value and layout: what is read back is on the default device of the reading
+        process."""
+        spec = self._live_shards()[0]._spec
+        layout = None if spec.order is None else spec.layout
+        return (array_of_value, (np.array(self._value, order="C"), self._committed, layout))
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule of the same memory. Arguments: stream, max_version, dl_device, copy, as
@@ -312,10 +328,13 @@ def refuse_other_aval(array: ArrayImpl, other: ArrayImpl) -> None:
         )
 
 
-def array_of_value(value: np.ndarray, committed: bool = False) -> ArrayImpl:
+def array_of_value(
+    value: np.ndarray, committed: bool = False, layout: Layout | None = None
+) -> ArrayImpl:
     """An unpickled array: on the first device of the process's default client."""
     from haloc.runtime.default_client import default_client  # noqa: PLC0415  # made of arrays
 
-    array = default_client().buffer_from_pyval(value, force_copy=True)
+    order = None if layout is None else layout.minor_to_major
+    array = default_client().buffer_from_pyval(value, force_copy=True, device_layout=order)
     array._committed = committed
     return array

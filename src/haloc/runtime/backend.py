@@ -15,7 +15,8 @@ from haloc.cpu.collective.call import ParticipantCall
 from haloc.cpu.run_context import RunContext
 from haloc.errors import InternalError, ResourceExhaustedError
 from haloc.flags import CompilerOptions
-from haloc.interpreter.leaves import flat, memory_as_array, nested
+from haloc.formats.hlo_text.header import entry_layout
+from haloc.interpreter.leaves import flat, laid_out_memory, nested
 from haloc.ir.literal import Value
 from haloc.ir.module import HloInstruction, HloModule
 from haloc.ir.shape import Shape
@@ -107,9 +108,8 @@ class InterpreterProgram:
     def __init__(self, module: HloModule, num_replicas: int = 1, num_partitions: int = 1):
         self.optimized = module
         self.counts = (num_replicas, num_partitions)
-        self.parameter_shapes = [p.shape for p in module.entry.parameters]
+        self.parameter_shapes, self.result_shape = entry_layout(module)
         self.parameters = [s for p in self.parameter_shapes for s in p.leaves()]
-        self.result_shape = module.entry.root.shape
         self.results = self.result_shape.leaves()
         self.aliases = input_output_aliases(module)
         self.uses_run = any(map(_knows_participants, module.instructions()))
@@ -146,7 +146,7 @@ class InterpreterProgram:
 
     def _arguments(self, pointers: Sequence[int]) -> list[Value]:
         pairs = zip(pointers, self.parameters, strict=True)
-        leaves = iter([memory_as_array(p, s) for p, s in pairs])
+        leaves = iter([laid_out_memory(p, s) for p, s in pairs])
         return [nested(shape, leaves) for shape in self.parameter_shapes]
 
     def _store(self, value: Value, pointers: Sequence[int]) -> None:
@@ -155,7 +155,7 @@ class InterpreterProgram:
                 continue
             if leaf.shape != shape.dims or leaf.dtype != shape.dtype.numpy:
                 raise InternalError(f"interpreter gave {leaf.dtype}{leaf.shape} for {shape}")
-            target = memory_as_array(pointer, shape)
+            target = laid_out_memory(pointer, shape)
             if target is not None:
                 np.copyto(target, leaf)
 

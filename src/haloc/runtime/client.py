@@ -26,6 +26,7 @@ from haloc.runtime.compile_options import CompileOptions
 from haloc.runtime.device import Device
 from haloc.runtime.device_queues import DeviceQueues
 from haloc.runtime.executable import Executable
+from haloc.runtime.format import LayoutLike, as_layout
 from haloc.runtime.heap_profile import heap_profile
 from haloc.runtime.host_buffer import (
     HostBufferSemantics,
@@ -117,13 +118,18 @@ class Client:
         device: Device | None = None,
         force_copy: bool = False,
         host_buffer_semantics: HostBufferSemantics = _ZERO_COPY,
+        *,
+        device_layout: LayoutLike | None = None,
     ) -> ArrayImpl:
         """The array with `argument`'s elements on `device` (default: the first).
 
         argument: a NumPy array or scalar of any HLO element type, a Python scalar (bool, or s64,
         f64, c128), or an array of haloc. The array *is* the NumPy array's memory when the semantics
         are ZERO_COPY, force_copy is False and the memory can be shared (see HostBufferSemantics);
-        otherwise it is a copy. Raises InvalidArgumentError for other types and foreign devices.
+        otherwise it is a copy. device_layout (haloc's own): how the array lies in memory: a layout
+        of any kind that haloc hands out, or minor_to_major; default: that of an array of haloc,
+        else row-major. Raises InvalidArgumentError for other types, foreign devices and layouts of
+        another rank, UnimplementedError for tiled ones.
         """
         if device is None:
             device = self._devices[0]
@@ -135,18 +141,24 @@ class Client:
                 f"{type(host_buffer_semantics).__name__}"
             )
         # This is the hot path of small arrays: the spec by what NumPy says, without a call.
-        spec = None
-        if type(argument) is np.ndarray:
+        spec = layout = None
+        if device_layout is not None:
+            if not isinstance(argument, ArrayImpl):
+                argument = host_array(argument)
+            dtype = dtype_from_numpy(argument.dtype)
+            layout = as_layout(device_layout, dtype, argument.ndim, "device_layout")
+        elif type(argument) is np.ndarray:
             spec = device.known_specs.get((argument.dtype, argument.shape))
         share = host_buffer_semantics is _ZERO_COPY and not force_copy
         if spec is not None:
             block = host_block(argument, spec, self.pool, share=share)
             array = SingleDeviceArray(spec, block, False)
         elif isinstance(argument, ArrayImpl):
-            array = copy_to_memory(argument, device.default_memory(), share=not force_copy)
+            memory = device.default_memory()
+            array = copy_to_memory(argument, memory, share=not force_copy, layout=layout)
         else:
             value, memory = host_array(argument), device.default_memory()
-            array = put_in_memory(value, memory, share=share, committed=False)
+            array = put_in_memory(value, memory, share=share, committed=False, layout=layout)
         self.arrays.add(array)
         return array
 
@@ -213,6 +225,7 @@ class Client:
     ) -> PjRtLayout:
         """Row-major, whatever the dtype."""
         dtype_from_numpy(dtype)
+        self._check_device(device)
         return PjRtLayout(default_layout(len(shard_shape)))
 
     # --- Compilation ------------------------------------------------------------------------------

@@ -15,11 +15,12 @@ from haloc.flags import CompilerOptions, Flags, OnProgress
 from haloc.formats.hlo_text import to_text
 from haloc.ir.module import HloModule
 from haloc.runtime.backend import Backend, Program
-from haloc.runtime.compile_options import CompileOptions, check_layouts, check_supported
+from haloc.runtime.compile_options import CompileOptions, check_supported
 from haloc.runtime.computation import read_computation
 from haloc.runtime.device import Device
 from haloc.runtime.device_assignment import DeviceAssignment, DeviceList
 from haloc.runtime.dump import Dumper, is_dumping
+from haloc.runtime.entry_layouts import assign_entry_layouts
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.mlir import join_parameters
 from haloc.runtime.partitioned import partitioned
@@ -99,7 +100,8 @@ def compile_computation(
     dumper.before(module)
     on_progress("verify", 0, 0)
     verify(module)
-    _check_module(module, options)
+    _check_module(module)
+    assign_entry_layouts(module, options)
     _tuple_arguments(module, options)
     shards = partitioned(module, counts[1], counts[0])
     started = time.perf_counter()
@@ -119,6 +121,7 @@ def compile_computation(
 def _source(computation: Computation, options: CompileOptions) -> HloModule:
     """The module of a program that was compiled before."""
     module = read_computation(computation)
+    assign_entry_layouts(module, options)
     _tuple_arguments(module, options)
     return module
 
@@ -219,7 +222,7 @@ def assigned_devices(
 # --- Checks and reports ---------------------------------------------------------------------------
 
 
-def _check_module(module: HloModule, options: CompileOptions) -> None:
+def _check_module(module: HloModule) -> None:
     aliases = module.header.get("input_output_alias", ())
     taken = [(number, index) for _, number, index, *_ in aliases]
     for number, index in taken:
@@ -243,7 +246,6 @@ def _check_module(module: HloModule, options: CompileOptions) -> None:
             f"the result of the entry is {result}: only arrays of static shape can be returned; "
             "haloc.interpreter.run gives arrays of the sizes there are"
         )
-    check_layouts(options, parameters, module.entry.root.shape)
 
 
 def _tell(flags: Flags, level: int, text: Any) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.flags import Flags, FlagValue
-from haloc.ir.shape import Shape
 from haloc.runtime.debug_options import DebugOptions, is_only_known, refuse_unless_default
 from haloc.runtime.option_protos import (
     DEFAULT_REST,
@@ -196,27 +195,3 @@ def check_supported(options: CompileOptions) -> None:
             f"compile_portable_executable=True with {build.num_replicas} replicas and "
             f"{build.num_partitions} partitions: a portable executable runs on one device"
         )
-
-
-def check_layouts(options: CompileOptions, parameters: list[Shape], result: Shape) -> None:
-    """Raise unless argument_layouts and result_layout fit the program and are row-major."""
-    layouts = options.argument_layouts
-    if layouts is not None:
-        if len(layouts) != len(parameters):
-            raise InvalidArgumentError(
-                f"CompileOptions specify {len(layouts)} argument layouts, "
-                f"but computation has {len(parameters)} arguments"
-            )
-        for i, (given, parameter) in enumerate(zip(layouts, parameters, strict=True)):
-            _check_layout(f"argument_layouts[{i}]", given, parameter)
-    result_layout = options.executable_build_options.result_layout
-    if result_layout is not None:
-        _check_layout("result_layout", result_layout, result)
-
-
-def _check_layout(what: str, given: XlaShape, shape: Shape) -> None:
-    wanted = given.ir
-    if not wanted.compatible(shape):
-        raise InvalidArgumentError(f"{what} is {wanted}, but the computation has {shape}")
-    if wanted != wanted.with_default_layout():
-        raise UnimplementedError(f"{what}={wanted}: haloc's arrays are row-major only so far")

@@ -10,6 +10,7 @@ import numpy as np
 from haloc.errors import InvalidArgumentError, UnimplementedError
 from haloc.interpreter.arguments import fitted
 from haloc.ir.dtype import DType
+from haloc.ir.shape import Layout, default_layout
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.memory_pool import memory_limit_bytes
 
@@ -41,21 +42,24 @@ class Memory:
         self.kind = kind
         self.id = id
         self.device = device
-        self._specs: dict[tuple[DType, tuple[int, ...]], ArraySpec] = {}
+        self._specs: dict[tuple[DType, tuple[int, ...], Layout | None], ArraySpec] = {}
         self.known_specs: dict[tuple[np.dtype[Any], tuple[int, ...]], ArraySpec] = {}
-        """The specs by NumPy dtype, for types that were found to be HLO's."""
+        """The row-major specs by NumPy dtype, for types that were found to be HLO's."""
         self.sharding: SingleDeviceSharding | None = None
         """Of the arrays here, once asked for."""
 
-    def spec(self, dtype: DType, dims: tuple[int, ...]) -> ArraySpec:
-        """The one spec of arrays of this type and these dimensions in this memory."""
-        key = (dtype, dims)
+    def spec(self, dtype: DType, dims: tuple[int, ...], layout: Layout | None = None) -> ArraySpec:
+        """The one spec of arrays of this type, these dimensions and this layout (default:
+        row-major) in this memory."""
+        if layout is not None and layout == default_layout(len(dims)):
+            layout = None
+        key = (dtype, dims, layout)
         found = self._specs.get(key)
         if found is None:
             if len(self._specs) >= _SPECS_KEPT:
                 self._specs.clear()
                 self.known_specs.clear()
-            found = self._specs.setdefault(key, ArraySpec(self, dtype, dims))
+            found = self._specs.setdefault(key, ArraySpec(self, dtype, dims, layout))
         return found
 
     @property
@@ -93,7 +97,7 @@ class Device:
         first_memory = len(MEMORY_KINDS) * local_hardware_id
         self._memories = [Memory(self, k, first_memory + i) for i, k in enumerate(MEMORY_KINDS)]
         self.spec = self._memories[0].spec
-        """`spec(dtype, dims)` of the arrays in the default memory."""
+        """`spec(dtype, dims, layout)` of the arrays in the default memory."""
         self.known_specs = self._memories[0].known_specs
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from haloc.errors import UnimplementedError
 from haloc.ir.dtype import dtype_from_numpy
+from haloc.ir.shape import Layout
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.client import Client
 from haloc.runtime.default_client import default_client
@@ -23,8 +24,9 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
 
     x: an array of torch, NumPy or any library with `__dlpack__`, in CPU memory. device: default the
     first of the process's default client. The memory is shared unless copy is True, it is not
-    row-major, or it is not 16-byte aligned; with copy=False BufferError then. Who writes to shared
-    memory writes to the array.
+    row-major, or it is not 16-byte aligned. With copy=False it is shared in any order of
+    dimensions, the array's layout then; BufferError for memory with gaps or badly aligned. Who
+    writes to shared memory writes to the array.
 
     TypeError for what has no `__dlpack__`, BufferError for another device's memory.
     """
@@ -85,13 +87,11 @@ def cuda_array_interface_to_buffer(
 def _array(value: np.ndarray, device: Device, copy: bool | None) -> ArrayImpl:
     memory = device.default_memory()
     pointer = data_pointer(value)
-    if (
-        value.size
-        and value.flags.c_contiguous
-        and pointer % SHARED_ALIGNMENT_BYTES == 0
-        and not copy
-    ):
-        spec = memory.spec(dtype_from_numpy(value.dtype), value.shape)
+    # Programs mostly take row-major arrays: others are shared for those who insist.
+    layout = _dense_layout(value) if copy is False else None
+    is_dense = layout is not None or value.flags.c_contiguous
+    if value.size and is_dense and pointer % SHARED_ALIGNMENT_BYTES == 0 and not copy:
+        spec = memory.spec(dtype_from_numpy(value.dtype), value.shape, layout)
         array = SingleDeviceArray(spec, HostBlock(value, pointer), False)
     elif copy is False and value.size:
         raise BufferError(
@@ -101,3 +101,9 @@ def _array(value: np.ndarray, device: Device, copy: bool | None) -> ArrayImpl:
         array = put_in_memory(value, memory, share=False, committed=False)
     device.client.track(array)
     return array
+
+
+def _dense_layout(value: np.ndarray) -> Layout | None:
+    """The layout in which the array's memory has no gaps; None if it has any."""
+    order = sorted(range(value.ndim), key=lambda d: -value.strides[d])
+    return Layout(tuple(order[::-1])) if value.transpose(order).flags.c_contiguous else None

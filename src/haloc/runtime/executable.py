@@ -7,7 +7,7 @@ import hashlib
 from haloc.analysis.cost import cost_analysis
 from haloc.formats.hlo_text import to_text
 from haloc.ir.module import HloInstruction, HloModule
-from haloc.ir.shape import default_layout
+from haloc.ir.shape import Shape, default_layout
 from haloc.runtime.compilation import Compilation
 from haloc.runtime.hlo_module import XlaHloModule
 from haloc.runtime.memory_stats import CompiledMemoryStats, compiled_memory_stats
@@ -50,12 +50,12 @@ class Executable:
         return [[kind for kind, s in zip(kinds, results) if s.is_array]]
 
     def get_parameter_layouts(self) -> list[PjRtLayout]:
-        """Row-major for every array leaf of the parameters: the order `execute` takes them in."""
-        return [PjRtLayout(default_layout(s.rank)) for s in self._program.parameters]
+        """Those that `execute` wants of its arguments: of the leaves of the parameters."""
+        return [_layout_of(s) for s in self._program.parameters]
 
     def get_output_layouts(self) -> list[PjRtLayout]:
-        results = self._program.results
-        return [PjRtLayout(default_layout(s.rank)) for s in results if s.is_array]
+        """Of the array leaves of the result."""
+        return [_layout_of(s) for s in self._program.results if s.is_array]
 
     def get_parameter_shardings(self) -> list[OpSharding] | None:
         """How the array leaves of the parameters are spread over partitions; None if the program
@@ -91,3 +91,7 @@ def memory_kinds(module: HloModule, which: str, count: int) -> list[str]:
     if len(words) != count:
         return ["device"] * count
     return ["device" if word == "default" else word for word in words]
+
+
+def _layout_of(shape: Shape) -> PjRtLayout:
+    return PjRtLayout(shape.layout or default_layout(shape.rank))

@@ -56,7 +56,11 @@ class ExportedFunction:
         if executable is None:
             executable = self.client.compile_and_load(self.to_hlo("cpu", key), [device])
             self._compiled[key] = executable
-        given = [self.client.buffer_from_pyval(a, device) for a in exported.kept(arrays)]
+        layouts = executable.get_parameter_layouts()
+        given = [
+            self.client.buffer_from_pyval(value, device, device_layout=layout)
+            for value, layout in zip(exported.kept(arrays), layouts, strict=True)
+        ]
         results: list[ArrayImpl] = executable.execute(given)
         return exported.unflatten_results(results)
 

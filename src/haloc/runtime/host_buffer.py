@@ -12,6 +12,7 @@ import numpy as np
 
 from haloc.errors import InvalidArgumentError
 from haloc.ir.dtype import dtype_from_numpy
+from haloc.ir.shape import Layout
 from haloc.runtime.array import ArrayImpl
 from haloc.runtime.array_spec import ArraySpec
 from haloc.runtime.device import Memory
@@ -23,8 +24,9 @@ class HostBufferSemantics(Enum):
     """What the caller promises about a host buffer.
 
     ZERO_COPY: it will not change while the array lives, so the array is that memory where it can
-    be: row-major, and 64-byte aligned as in jaxlib, or 16-byte aligned and larger than 16 KB
-    (NumPy's memory is). With the other two the memory is read during the call only: a copy.
+    be: laid out as the array is to be (row-major by default), and 64-byte aligned as in jaxlib, or
+    16-byte aligned and larger than 16 KB (NumPy's memory is). With the other two the memory is read
+    during the call only: a copy.
     """
 
     IMMUTABLE_ONLY_DURING_CALL = 0
@@ -107,11 +109,14 @@ calls may count on, and what `malloc`, so NumPy, gives."""
 def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: bool) -> AnyBlock:
     """The memory of a device array with `array`'s elements.
 
-    That is the array's own memory when `share` holds, it is row-major, and it is aligned as the
-    pool's blocks are, or enough for every kernel and library and too large to copy in no time; else
-    a copy.
+    That is the array's own memory when `share` holds, it lies as the spec's layout says, and it is
+    aligned as the pool's blocks are, or enough for every kernel and library and too large to copy
+    in no time; else a copy.
     """
     size_bytes = spec.size_bytes
+    logical = array
+    if spec.order is not None:  # row-major from here on
+        array = array.transpose(spec.order)
     if share and size_bytes and array.flags.c_contiguous:
         pointer = data_pointer(array)
         enough = SHARED_ALIGNMENT_BYTES if size_bytes > _SMALL_BYTES else ALIGNMENT_BYTES
@@ -119,7 +124,7 @@ def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: b
             return HostBlock(array, pointer)
     block = pool.allocate(size_bytes)
     if size_bytes > _SMALL_BYTES:
-        np.copyto(view_of(block, spec, read_only=False), array)
+        np.copyto(view_of(block, spec, read_only=False), logical)
     elif size_bytes:
         # Making a view to copy into takes longer than a second copy of so little.
         ctypes.memmove(block.pointer, array.tobytes(), size_bytes)
@@ -127,26 +132,37 @@ def host_block(array: np.ndarray, spec: ArraySpec, pool: MemoryPool, *, share: b
 
 
 def put_in_memory(
-    array: np.ndarray, memory: Memory, *, share: bool, committed: bool = True
+    array: np.ndarray,
+    memory: Memory,
+    *,
+    share: bool,
+    committed: bool = True,
+    layout: Layout | None = None,
 ) -> SingleDeviceArray:
     """An array of these elements in a memory space; not among the live arrays yet.
 
-    InvalidArgumentError for a dtype that HLO does not have.
+    layout: row-major by default. InvalidArgumentError for a dtype that HLO does not have.
     """
-    spec = memory.known_specs.get((array.dtype, array.shape))
-    if spec is None:
-        spec = memory.spec(dtype_from_numpy(array.dtype), array.shape)
+    if layout is not None:
+        spec = memory.spec(dtype_from_numpy(array.dtype), array.shape, layout)
+    else:
+        known = memory.known_specs.get((array.dtype, array.shape))
+        spec = known or memory.spec(dtype_from_numpy(array.dtype), array.shape)
         memory.known_specs[array.dtype, array.shape] = spec
     block = host_block(array, spec, memory.device.client.pool, share=share)
     return SingleDeviceArray(spec, block, committed)
 
 
-def copy_to_memory(array: ArrayImpl, memory: Memory, *, share: bool) -> SingleDeviceArray:
+def copy_to_memory(
+    array: ArrayImpl, memory: Memory, *, share: bool, layout: Layout | None = None
+) -> SingleDeviceArray:
     """An array with the same elements in a memory space; not among the live arrays yet.
 
-    share: an array that is there already may be shared.
+    share: an array that is there already may be shared. layout: the array's own by default.
     """
-    shards = array._live_shards()
-    if share and len(shards) == 1 and shards[0]._spec.memory is memory:
-        return shards[0]._untracked(array._committed)
-    return put_in_memory(array._value, memory, share=False, committed=array._committed)
+    first, *others = array._live_shards()
+    layout = layout or first._spec.layout
+    if share and not others and first._spec is memory.spec(first._spec.dtype, array.shape, layout):
+        return first._untracked(array._committed)
+    committed = array._committed
+    return put_in_memory(array._value, memory, share=False, committed=committed, layout=layout)

@@ -79,7 +79,7 @@ class LoadedExecutable(Executable):
             devices=devices,
             num_partitions=self._compilation.num_partitions,
             parameter_specs=[[_argument_spec(d, s) for s in program.parameters] for d in devices],
-            result_specs=[[d.spec(s.dtype, s.dims) for s in arrays] for d in devices],
+            result_specs=[[d.spec(s.dtype, s.dims, s.layout) for s in arrays] for d in devices],
             aliases=_array_aliases(program),
             is_inline=not client.is_asynchronous or program.cost_ns < INLINE_NS,
             queues=client.queues,
@@ -260,7 +260,7 @@ def _argument_spec(device: Device, parameter: Shape) -> ArraySpec:
     """Of the array to pass for a parameter. For a token, XLA's clients take a pred[0]."""
     if parameter.is_token:
         return device.spec(PRED, (0,))
-    return device.spec(parameter.dtype, parameter.dims)
+    return device.spec(parameter.dtype, parameter.dims, parameter.layout)
 
 
 def _array_aliases(program: Program) -> dict[int, int]:

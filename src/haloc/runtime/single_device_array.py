@@ -202,4 +202,8 @@ def view_of(block: AnyBlock, spec: ArraySpec, *, read_only: bool = True) -> np.n
         empty.flags.writeable = not read_only
         return empty
     memory = np.asarray(block if read_only else _Writable(block))
-    return memory[: spec.size_bytes].view(spec.numpy_dtype).reshape(spec.dims)
+    elements = memory[: spec.size_bytes].view(spec.numpy_dtype)
+    order = spec.order
+    if order is None:
+        return elements.reshape(spec.dims)
+    return elements.reshape([spec.dims[d] for d in order]).transpose(np.argsort(order))

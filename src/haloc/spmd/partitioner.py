@@ -59,7 +59,12 @@ def spmd_partition(module: HloModule, num_partitions: int, num_replicas: int = 1
     call_inliner(module)
     partitioner = _Partitioner(module, num_partitions, num_replicas)
     partitioner.entry()
-    module.header.pop("entry_computation_layout", None)
+    stated = module.header.get("entry_computation_layout")
+    if stated is not None:  # of whole arrays; shards lie as these do
+        shards = zip(module.entry.parameters, stated[0], strict=True)
+        parameters = tuple(p.shape.with_layouts_of(whole) for p, whole in shards)
+        result = module.entry.root.shape.with_layouts_of(stated[1])
+        module.header["entry_computation_layout"] = (parameters, result)
     module.header["num_partitions"] = num_partitions
     dce(module)
     return True

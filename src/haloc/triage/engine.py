@@ -73,7 +73,11 @@ class Engine:
             overrides.append(("xla_disable_hlo_passes", ",".join(self.disable)))
         executable = client.compile_and_load(module, client.devices()[:1], options)
         leaves = array_leaves(tuple(arguments))
-        given = [client.buffer_from_pyval(leaf, force_copy=True) for leaf in leaves]
+        layouts = executable.get_parameter_layouts()
+        given = [
+            client.buffer_from_pyval(leaf, force_copy=True, device_layout=layout)
+            for leaf, layout in zip(leaves, layouts, strict=True)
+        ]
         return [np.array(result) for result in executable.execute(given)]
 
     def __str__(self) -> str:

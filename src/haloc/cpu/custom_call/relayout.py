@@ -24,7 +24,7 @@ class Relayout:
         self._offsets: dict[int, int] = {}
         self.scratch_bytes = 0
         for k, shape in enumerate(shapes):
-            if is_used and shape.is_array and not is_row_major(shape):
+            if is_used and not shape.is_row_major:
                 self._offsets[k] = self.scratch_bytes
                 self.scratch_bytes += -(-shape.byte_size // _ALIGNMENT) * _ALIGNMENT
 
@@ -65,11 +65,3 @@ class Relayout:
         for d in order:
             offset = self._f.add(self._f.mul(offset, shape.dims[d]), index[d])
         return offset
-
-
-def is_row_major(shape: Shape) -> bool:
-    """Whether the layout puts elements where the default layout does."""
-    if shape.layout is None:
-        return True
-    long = [d for d in shape.layout.minor_to_major[::-1] if shape.dims[d] != 1]
-    return long == sorted(long)

@@ -148,6 +148,11 @@ def _header(program: Program, main: MlirOp) -> None:
     frontend = _frontend(program, arguments, results)
     if frontend:
         header["frontend_attributes"] = frontend
+    result = entry.root.shape
+    if result != result.with_default_layout():
+        # A custom-call's own layout, which is nothing to those who call main.
+        parameters = tuple(p.shape for p in entry.parameters)
+        header["entry_computation_layout"] = (parameters, result.with_default_layout())
 
 
 def _dictionaries(main: MlirOp, name: str, count: int) -> list[dict[str, Attribute]]:
