@@ -32,8 +32,8 @@ LIMITS: tuple[tuple[str, str], ...] = (
     (r"int32 512", f"32-bit products, of which the CPU makes half as many as f32 ones; {_MADE}"),
     (
         r"contractions: matmul f|A·Bᵀ|dense layer|complex 512",
-        "the arithmetic; peers' libraries are written in assembly for each CPU, haloc's micro-kernel "
-        f"is one text for all that have AVX-512. {_MADE}",
+        "the arithmetic; peers' libraries are written in assembly for each CPU, haloc's "
+        f"micro-kernel is one text for all that have AVX-512. {_MADE}",
     ),
     (r"8192x8³", "packing is as much work as an 8x8 product; no form across lanes of the batch"),
     (r"vector|skinny|tall", f"memory: the matrix is read once; {_MADE}"),
