@@ -39,7 +39,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--only", default="", metavar="REGEX", help="cases whose 'family: name' matches"
     )
-    parser.add_argument("--quick", action="store_true", help="0.3 s a case instead of 2 s")
+    parser.add_argument("--quick", action="store_true", help="0.3 s a case instead of 1.5 s")
     parser.add_argument("--no-write", action="store_true", help="print only")
     parser.add_argument("--threads", type=int, default=2, help="of each side (default 2)")
     return parser.parse_args()
@@ -81,7 +81,7 @@ def measured(options: argparse.Namespace, threads: int) -> tuple[list[Row], Gree
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="haloc-bench-") as folder:
         os.environ.update(environment(threads, Path(folder)))
-        worker = Worker(Settings(Path(folder), 0.3 if options.quick else 2.0, threads))
+        worker = Worker(Settings(Path(folder), 0.3 if options.quick else 1.5, threads))
         chosen = [
             number
             for number, (family, name) in enumerate(worker.greeting.names)
