@@ -6,7 +6,7 @@ from haloc.frontend.tracer import TracedArray
 from haloc.numpy import arrays, elementwise
 
 _FILES = (arrays, elementwise)
-_HELPERS = {"getitem", "emit_iota", "reshape_batch", "max_", "full_"}
+_HELPERS = {"getitem", "emit_iota", "reshape_batch", "full_"}
 _FUNCTIONS = {
     name: member
     for file in _FILES

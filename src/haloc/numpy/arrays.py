@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from math import prod as product
 from typing import Any
@@ -146,7 +147,7 @@ def emit_iota(like: TracedArray, count: int, dtype: Any) -> TracedArray:
 def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int32") -> Any:
     """Whole numbers from start, or 0, up to stop."""
     low, high = (0, start) if stop is None else (start, stop)
-    count = max_(0, -(-(high - low) // step))
+    count = builtins.max(0, -(-(high - low) // step))
     return _arange(low, count, step, dtype)
 
 
@@ -284,12 +285,8 @@ def dot(a: TracedArray, b: TracedArray) -> TracedArray:
     if not x.shape or not y.shape:
         return emit("multiply", broadcast(x, y), weak=weak)
     attrs = {"lhs_contracting_dims": (x.ndim - 1,)}
-    attrs["rhs_contracting_dims"] = (max_(0, y.ndim - 2),)
+    attrs["rhs_contracting_dims"] = (builtins.max(0, y.ndim - 2),)
     return emit("dot", [x, y], Shape(x.element_type), weak, **attrs)
-
-
-def max_(a: int, b: int) -> int:
-    return a if a > b else b
 
 
 @staged(3)
@@ -348,7 +345,7 @@ def _cut(x: TracedArray, dim: int, entry: Any) -> tuple[TracedArray, bool]:
             count = len(range(start, stop, step))
             start, step = size - 1 - start, -step
             stop = start + (count - 1) * step + 1 if count else start
-        return _sliced(x, dim, start, max_(start, stop), step), True
+        return _sliced(x, dim, start, builtins.max(start, stop), step), True
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
         if not -size <= entry < size:
             raise IndexError(f"index {entry} is out of bounds for axis {dim} with size {size}")
