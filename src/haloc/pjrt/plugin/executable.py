@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from haloc.errors import UnimplementedError
 from haloc.formats.hlo_proto import HloModuleProtoWithConfig
 from haloc.pjrt.abi import STRUCT, buffer_type_of
 from haloc.pjrt.abi.memory import int64s
@@ -34,6 +35,9 @@ class PluginExecutable:
         self.client = client
         self.compilation = compilation
         self.program = compilation.program
+        for leaf in (*self.program.parameters, *self.program.results):
+            if not leaf.is_row_major:
+                raise UnimplementedError(f"{leaf}: the plugin's buffers are row-major only so far")
         self.about = Executable(compilation)
         if fingerprint:
             self.about._fingerprint = fingerprint
