@@ -198,8 +198,13 @@ def test_memory_is_given_back(client, slow):
     y.block_until_ready()
     # The thread lets go of it soon after it has told.
     until = time.monotonic() + 20
-    while any(type(o).__name__ == "_Execution" for o in gc.get_objects()):
+    while any(_is_execution_of(slow, o) for o in gc.get_objects()):
         assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def _is_execution_of(executable, o):
+    return type(o).__name__ == "_Execution" and o.launcher is executable._launcher
 
 
 def test_who_adds_too_much_waits(client):
