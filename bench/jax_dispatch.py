@@ -9,6 +9,7 @@ compiled before the clock starts.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -64,7 +65,7 @@ def programs() -> list[Case]:
         return jnp.asarray(random.standard_normal(dims).astype(np.float32) / 16)
 
     sizes = (256, 512, 512, 10)
-    parameters = [(draw(m, n), jnp.zeros(n)) for m, n in zip(sizes, sizes[1:])]
+    parameters = [(draw(m, n), jnp.zeros(n)) for m, n in itertools.pairwise(sizes)]
     x, y = draw(128, 256), draw(128, 10)
 
     def loss(parameters, x, y):

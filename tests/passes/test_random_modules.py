@@ -14,9 +14,7 @@ from haloc.passes.pipelines import PIPELINES, run_pipeline
 from tests.ops.walk import random_value
 
 # Ops whose value the interpreter may not repeat exactly, or that say something about devices.
-RANDOM_OPS = sorted(
-    o for o, r in OPS.items() if r.effect is Effect.PURE and o != "custom-call"
-)
+RANDOM_OPS = sorted(o for o, r in OPS.items() if r.effect is Effect.PURE and o != "custom-call")
 
 
 def random_graph(seed: int, size: int = 25) -> ExampleGraph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from haloc.codegen.target import host_target
 from haloc.errors import UnimplementedError
 from haloc.runtime.client import Client
 from haloc.runtime.device import Device
@@ -32,6 +31,8 @@ class DeviceTopology:
 
     def serialize(self) -> bytes:
         """The platform, the CPU that code is made for, and the devices' ids, as text."""
+        from haloc.codegen.target import host_target  # noqa: PLC0415  (LLVM only where it must be)
+
         target = host_target()
         ids = ",".join(str(d.id) for d in self._client.devices())
         parts = (self.platform, target.triple, target.cpu, target.feature_string, ids)

@@ -35,6 +35,7 @@ def make_c_api_client(
     distributed_client: DistributedRuntimeClient | None = None,
     transfer_server_factory: TransferServerInterfaceFactory | None = None,
 ) -> Client: ...
+
 @tests(
     "test_xla_client.py",
     "runtime/test_executable.py",
@@ -583,9 +584,7 @@ def make_tfrt_tpu_c_api_device_topology(
     topology_name: str | None = None, **kwargs
 ) -> DeviceTopology: ...
 @tests("pjrt", "api/test_later.py")
-def make_c_api_device_topology(
-    c_api: Any, topology_name: str = "", **kwargs
-) -> DeviceTopology: ...
+def make_c_api_device_topology(c_api: Any, topology_name: str = "", **kwargs) -> DeviceTopology: ...
 @tests("pjrt", "api/test_later.py")
 def get_topology_for_devices(devices: list[Device]) -> DeviceTopology: ...
 

@@ -118,7 +118,8 @@ QUESTIONS = {
     "fingerprint of another": TWO + "ex.fingerprint == load(ADD).fingerprint",
     "client": EX + "ex.client is client",
     "local devices": EX + "ex.local_devices()",
-    "traceback": EX + "[(f.file_name, f.function_name, f.line_num) for f in ex.traceback.frames[:2]]",
+    "traceback": EX
+    + "[(f.file_name, f.function_name, f.line_num) for f in ex.traceback.frames[:2]]",
     "module name": EX + "[m.name for m in ex.hlo_modules()]",
     "layouts": EX
     + "([str(x) for x in ex.get_parameter_layouts()], [str(x) for x in ex.get_output_layouts()])",
