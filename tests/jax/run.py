@@ -3,7 +3,7 @@
     python -m tests.jax.run PLATFORM FILE
 
 PLATFORM: "haloc", "cpu" (haloc in place of JAX's CPU) or "jaxlib". FILE: a pickle of {name: list
-of arrays, or the text of the exception}.
+of arrays, the text of the exception, or `Skipped`}.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from tests.jax.skipped import Skipped
 
 
 def main(platform: str, file: str, names: str = "") -> None:
@@ -36,6 +39,8 @@ def main(platform: str, file: str, names: str = "") -> None:
             continue
         try:
             results[name] = [np.asarray(leaf) for leaf in jax.tree.leaves(function())]
+        except pytest.skip.Exception as skipped:
+            results[name] = Skipped(str(skipped))
         except Exception:
             results[name] = traceback.format_exc()
     Path(file).write_bytes(pickle.dumps(results))
