@@ -366,11 +366,6 @@ CONSTRAINTS: dict[str, Case] = {
 }
 
 UNSUPPORTED: dict[str, Case] = {
-    "a token parameter": (
-        "HloModule m\nENTRY e { ROOT t = token[] parameter(0) }",
-        UnimplementedError,
-        "parameter 0 of the entry is token[]",
-    ),
     "a dynamic parameter": (
         "HloModule m\nENTRY e { ROOT x = f32[<=4] parameter(0) }",
         UnimplementedError,

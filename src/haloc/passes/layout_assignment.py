@@ -32,7 +32,8 @@ def layout_assignment(module: HloModule) -> bool:
             if is_root:
                 entry.root = value
             changed = True
-    if result != entry.root.shape and result.is_static:
+    root = entry.root.shape
+    if result.is_static and not result == root == root.with_default_layout():
         entry.root = _laid_out(entry, entry.root, result)
         changed = True
     if changed:
@@ -57,15 +58,24 @@ def _row_major(entry: HloComputation, value: HloInstruction) -> HloInstruction:
 
 
 def _laid_out(entry: HloComputation, value: HloInstruction, shape: Shape) -> HloInstruction:
-    """A value in default layouts as one in the layouts of `shape`."""
-    if shape == value.shape:
+    """A value in row-major layouts as one in the layouts of `shape`.
+
+    The shape of a custom-call has the layouts that its target writes; what the program sees of it
+    is row-major like all else.
+    """
+    default = value.shape.with_default_layout()
+    if shape == value.shape == default:
         return value
     if shape.is_tuple:
         elements = zip(_elements(entry, value), shape.elements, strict=True)
         members = [_laid_out(entry, e, wanted) for e, wanted in elements]
         return entry.add(HloInstruction("tuple", shape, members))
+    if value.shape != default:
+        value = entry.add(HloInstruction("copy", default, (value,)))
     if not shape.is_row_major:
         value = _transposed(entry, value, shape.major_to_minor)
+    if value.shape == shape:
+        return value
     return entry.add(HloInstruction("bitcast", shape, (value,)))
 
 

@@ -34,13 +34,14 @@ def compile_native(function, *arguments):
     lowered = jax.jit(function).lower(*arguments)
     program = compile_module(parse_module(lowered.compiler_ir("hlo").as_hlo_text()))
     inputs = [np.ascontiguousarray(x) for x in arguments]
-    outputs = [np.empty(s.dims, s.dtype.numpy) for s in program.results]
+    outputs = [np.empty(s.in_memory().dims, s.dtype.numpy) for s in program.results]
+    orders = [np.argsort(s.major_to_minor) for s in program.results]
     arena = np.zeros(program.arena_bytes + 64, np.uint8)
 
     def run():
         aligned = arena.ctypes.data + -arena.ctypes.data % 64
         program.run([x.ctypes.data for x in inputs], [y.ctypes.data for y in outputs], aligned)
-        return [y.copy() for y in outputs]
+        return [y.transpose(order).copy() for y, order in zip(outputs, orders)]
 
     return run, [np.asarray(x) for x in jax.tree.leaves(lowered.compile()(*arguments))]
 
