@@ -71,7 +71,7 @@ def _laid_out(entry: HloComputation, value: HloInstruction, shape: Shape) -> Hlo
         members = [_laid_out(entry, e, wanted) for e, wanted in elements]
         return entry.add(HloInstruction("tuple", shape, members))
     if value.shape != default:
-        value = entry.add(HloInstruction("copy", default, (value,)))
+        value = entry.add(HloInstruction("bitcast", default, (value,)))
     if not shape.is_row_major:
         value = _transposed(entry, value, shape.major_to_minor)
     if value.shape == shape:
